@@ -239,8 +239,8 @@ impl Store {
         self.write(move |tx| tx.run("UPDATE run SET unnoted = 0 WHERE run = ?1", [&run])).await
     }
 
-    /// Opens a run that failed or was cut off: its tasks that are not done are pending again; false
-    /// for any other.
+    /// Opens a run that failed or was cut off: its tasks that are not done are pending again, and
+    /// what was asked about them in vain is asked anew; false for any other.
     pub async fn reopen_run(&self, run: &str) -> Result<bool, StoreError> {
         let run = run.to_owned();
         self.write(move |tx| {
@@ -260,6 +260,7 @@ impl Store {
                     [&run],
                 )?;
                 forget_refused(tx, &run)?;
+                ask_anew(tx, &run)?;
                 due::note(tx, &run)?;
             }
             Ok(changed == 1)
@@ -325,6 +326,19 @@ fn forget_refused(tx: &Tx<'_>, run: &str) -> Result<(), StoreError> {
         tx.run("DELETE FROM run_message WHERE turn = ?1", [&turn])?;
     }
     Ok(())
+}
+
+/// What a person denied, or did not decide in time, is asked anew: its row names another call from
+/// here on, and so is no answer to this one. It stays, since its message may show choices still.
+/// What was approved, and what is asked, are left alone.
+fn ask_anew(tx: &Tx<'_>, run: &str) -> Result<(), StoreError> {
+    tx.run(
+        "UPDATE approval SET call_id = call_id || '/' || id
+         WHERE state IN ('denied', 'expired', 'withdrawn') AND call_id IN (
+             SELECT task.run || '/' || task.id || '/0' FROM run_task AS task
+             WHERE task.run = ?1 AND task.state <> 'done')",
+        [run],
+    )
 }
 
 fn columns(ended: &RunEnd) -> (&'static str, Option<&str>, Option<&str>) {

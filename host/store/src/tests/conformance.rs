@@ -82,6 +82,7 @@ macro_rules! conformance {
                 of_many_who_decide_at_once_one_does
                 an_answer_that_comes_too_late_is_none
                 what_a_call_asks_now_withdraws_what_it_asked_before
+                what_was_denied_is_asked_anew_once_its_run_is_opened_again
                 approved_paths_are_each_persons_and_tools_own_and_forgotten_in_time
             }
             calls {

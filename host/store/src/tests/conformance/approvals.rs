@@ -81,6 +81,55 @@ pub(super) async fn what_a_call_asks_now_withdraws_what_it_asked_before<E: Engin
     assert_eq!(late.map(|row| row.state), Some(ApprovalState::Withdrawn));
 }
 
+/// Of five calls whose names are much alike one is that of a task which is not done.
+pub(super) async fn what_was_denied_is_asked_anew_once_its_run_is_opened_again<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let store = &fixture.store;
+    for run in ["w-1", "w-2"] {
+        assert!(store.begin_run(super::runs::new(run), 9).await.expect("begun"));
+        store.begin_task(run, 0).await.expect("begun");
+        store.end_task(run, 0, RunEnd::Done("1".into())).await.expect("ended");
+        store.begin_task(run, 1).await.expect("begun");
+    }
+    let about = |call: &str, state: ApprovalState| approval(call, &format!("{state:?}"));
+    let (denied, expired, withdrawn) =
+        (ApprovalState::Denied, ApprovalState::Expired, ApprovalState::Withdrawn);
+    for call in ["w-1/one/0", "w-1/two/0", "w-1/two/1", "w-1/two/0/0", "w-2/two/0"] {
+        // What is still asked comes last: a later question would withdraw it.
+        for state in [denied, expired, withdrawn, ApprovalState::Approved, ApprovalState::Asked] {
+            let (row, _) = store.ask(about(call, state)).await.expect("it");
+            store.mark_approval_shown(&row.id, "77").await.expect("it");
+            if state != ApprovalState::Asked {
+                store.decide(&row.id, state, None).await.expect("it");
+            }
+        }
+    }
+    store.end_task("w-1", 1, RunEnd::Failed("{}".into())).await.expect("ended");
+    assert!(store.reopen_run("w-1").await.expect("reopened"));
+    let fixture = fixture.restart();
+    let store = &fixture.store;
+    let stands = async |call: &str, state: ApprovalState| {
+        let id = format!("again {call} {state:?}");
+        let (row, _) = store.ask(NewApproval { id: id.clone(), ..about(call, state) }).await.expect("it");
+        (row.state, row.id == id)
+    };
+    for state in [ApprovalState::Asked, ApprovalState::Approved] {
+        assert_eq!(stands("w-1/two/0", state).await, (state, false), "it stays");
+    }
+    for state in [denied, expired, withdrawn] {
+        assert_eq!(stands("w-1/two/0", state).await, (ApprovalState::Asked, true), "{state:?}");
+        for other in ["w-1/one/0", "w-1/two/1", "w-1/two/0/0", "w-2/two/0"] {
+            assert_eq!(stands(other, state).await, (state, false), "{other}: {state:?}");
+        }
+    }
+    // Whoever presses what the earlier message shows is too late, and its choices are taken away.
+    let earlier = about("w-1/two/0", denied).id;
+    let late = store.decide(&earlier, ApprovalState::Approved, Some("7".into())).await.expect("it");
+    assert_eq!(late.map(|row| row.state), Some(denied));
+    let open = store.open_choices(CHANNEL).await.expect("it");
+    assert!(open.iter().any(|row| row.id == earlier), "{open:?}");
+}
+
 pub(super) async fn approved_paths_are_each_persons_and_tools_own_and_forgotten_in_time<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let of = |sender: &str, tool: &str| ApprovedPaths {

@@ -3,6 +3,7 @@
 
 use crate::approving::{CalledTool, DeferredQuestion, Elicitation};
 use crate::attached::{self, ATTACHMENTS_META_KEY};
+use crate::holding::TurnFiles;
 use crate::progress::ProgressReport;
 use crate::requests::DirectAnswer;
 use crate::server::{ServerState, client_key, is_stateless, raw_arguments};
@@ -82,7 +83,9 @@ impl ServerState {
     }
 
     async fn run(&self, tool: &str, request: CallRequest) -> Result<CallToolResult, ErrorData> {
+        let files = TurnFiles::begin(&self.parts.outgoing, &request.turn);
         let answer = self.parts.toolbox.call(request).await;
+        files.end().await;
         answer.and_then(|answer| self.result(tool, answer)).or_else(failed)
     }
 

@@ -10,6 +10,7 @@ mod attached;
 mod calling;
 #[cfg(test)]
 mod fuzzing;
+mod holding;
 pub mod http;
 mod lines;
 mod message;

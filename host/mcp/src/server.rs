@@ -7,6 +7,7 @@ use crate::message::RawArguments;
 use crate::offer::ToolOffer;
 use cofferdam_agent::tools::Toolbox;
 use cofferdam_core::id::Caller;
+use cofferdam_warden::attachments::outgoing::Outgoing;
 use cofferdam_warden::attachments::{self, BlobStore};
 use rmcp::ServerHandler;
 use rmcp::model::{
@@ -33,6 +34,9 @@ pub struct ServerParts {
     pub blobs: BlobStore,
     /// Limits on attachments.
     pub attachments: attachments::Config,
+    /// Holds the files that calls add to replies. It is this process's alone: what no call holds is
+    /// removed.
+    pub outgoing: Outgoing,
     /// How long a person is waited for.
     pub expires: Duration,
     /// Who calls, as the audit names them.

@@ -67,6 +67,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         toolbox: gateway.toolbox.clone(),
         blobs: gateway.blobs.clone(),
         attachments: config.attachments.clone(),
+        outgoing: gateway.warden.outgoing().clone(),
         expires: config.approvals.expires.0,
         sender,
     });

@@ -165,6 +165,30 @@ fn files_that_come_with_a_call_have_the_limits_of_a_channel() -> anyhow::Result<
     server.end()
 }
 
+/// There is room for one of the files and not for two.
+#[test]
+fn what_calls_add_to_replies_is_held_no_longer_than_they_last() -> anyhow::Result<()> {
+    let limits =
+        "[replies]\nmax_bytes = \"10 KiB\"\nmax_turn_bytes = \"15 KiB\"\nmax_held_bytes = \"15 KiB\"\n";
+    let home = Home::new().config(limits);
+    std::fs::create_dir_all(home.host("/shared"))?;
+    let mut server = Server::start(&home, json!({}))?;
+    for n in 0..5 {
+        std::fs::write(home.host("/shared/a.txt"), format!("{n:010240}"))?;
+        let result = server.call("attachment_add", json!({ "path": "/shared/a.txt" }))?;
+        ensure!(result["isError"] == false, "{n}: {result}");
+    }
+    // The same where the call is told of while it runs.
+    for n in 5..8 {
+        std::fs::write(home.host("/shared/a.txt"), format!("{n:010240}"))?;
+        let mut params = json!({ "name": "attachment_add", "arguments": { "path": "/shared/a.txt" } });
+        params["_meta"] = token(n)["_meta"].clone();
+        let answer = server.ask("tools/call", params)?;
+        ensure!(answer["result"]["isError"] == false, "{n}: {answer}");
+    }
+    server.end()
+}
+
 #[test]
 fn slow_calls_hold_up_no_other() -> anyhow::Result<()> {
     let home = hostile();

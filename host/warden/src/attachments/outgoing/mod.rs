@@ -195,9 +195,10 @@ impl Outgoing {
         }
     }
 
-    /// Forgets what a turn holds: from here on the store says what is in use.
-    pub fn release(&self, turn: &TurnId) {
-        self.turns().files.remove(turn);
+    /// Forgets what a turn holds: from here on the store says what is in use. Whether it held
+    /// anything.
+    pub fn release(&self, turn: &TurnId) -> bool {
+        self.turns().files.remove(turn).is_some()
     }
 
     /// Removes every blob that no turn of this process holds and that is not among `in_use`, which

@@ -33,6 +33,10 @@ pub trait Messenger: Send + Sync {
     /// Whether somebody is served in private.
     fn is_served(&self, person: &str) -> bool;
 
+    /// Whether somebody is served where they were to be answered, in private or in a group; nobody
+    /// is where that place is unreadable.
+    fn is_served_at(&self, target: &str, person: &str) -> bool;
+
     /// Where somebody is written to in private.
     ///
     /// # Errors
@@ -240,6 +244,12 @@ impl<C: PlatformChannel> Messenger for ReachableChannel<C> {
 
     fn is_served(&self, person: &str) -> bool {
         person.parse().is_ok_and(|person| self.current().base().door.is_allowed(person))
+    }
+
+    fn is_served_at(&self, target: &str, person: &str) -> bool {
+        let (channel, Some(target)) = (self.current(), C::target(target)) else { return false };
+        let board = channel.board(&target, person);
+        crate::approvals::ApprovalDisplay::is_asker_served(&board)
     }
 
     async fn open(&self, person: &str) -> Result<PrivateChat, UnreachableReason> {

@@ -3,6 +3,7 @@
 mod kept;
 pub(super) mod people;
 mod replied;
+mod served;
 
 pub(in crate::workflows) use kept::{describe_end, failed_end};
 
@@ -103,6 +104,9 @@ impl Executor {
             let kept = self.load_kept(run).await?;
             if kept.state != RunState::Running || self.stop.is_cancelled() {
                 return Ok(kept);
+            }
+            if self.cancel_unserved(run, &kept).await? {
+                continue;
             }
             if let Some(late) = self.is_late(&kept) {
                 if self.store.end_run(&run.id, failed_end(&late, None)).await? {

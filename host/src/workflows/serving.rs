@@ -1,6 +1,8 @@
 //! Runs in `serve`: those that commands and schedules begin, and those that `run` has handed over.
 //! What each waits for is in the database alone, so a restart finds all of it.
 
+mod schedules;
+
 use super::began::{new_run, take_up};
 use super::catalog::{Catalog, OfferedWorkflow};
 use super::clock::SteadyClock;
@@ -19,7 +21,7 @@ use cofferdam_store::{
     AnswerTo, KeptRun, NewReply, NewRun, RunEnd, RunOwner, RunState, Store, StoreError, now_ms,
 };
 use cofferdam_warden::calls::Warden;
-use cofferdam_workflow::{Context, RunPlan, schedule};
+use cofferdam_workflow::{Context, RunPlan};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -126,10 +128,11 @@ impl WorkflowService {
         }
         let (mut carried, mut tasks) = (BTreeSet::new(), JoinSet::new());
         let (mut clock, mut unsettled) = (SteadyClock::now(), UnsettledRuns::default());
+        let mut unserved = BTreeSet::new();
         while !stop.is_cancelled() {
             let looked = async {
                 if looks_after {
-                    self.look_after(&mut clock).await?;
+                    self.look_after(&mut clock, &mut unserved).await?;
                 }
                 // Runs may have come with the files of another node.
                 let settling = unsettled.settle(&self.0.store, self.warden(), &carried);
@@ -177,8 +180,13 @@ impl WorkflowService {
         }
     }
 
-    /// Begins what is due, ends waits that are over, and tells what has ended.
-    async fn look_after(&self, clock: &mut SteadyClock) -> Result<(), StoreError> {
+    /// Begins what is due, ends waits that are over, and tells what has ended. `unserved` are the
+    /// workflows of whose schedules it was said that they begin nothing.
+    async fn look_after(
+        &self,
+        clock: &mut SteadyClock,
+        unserved: &mut BTreeSet<String>,
+    ) -> Result<(), StoreError> {
         // No wait ends before it follows.
         let by = clock.detect_jump();
         if by != 0 {
@@ -190,7 +198,7 @@ impl WorkflowService {
             }
             shifted?;
         }
-        self.look_at_schedules().await?;
+        self.look_at_schedules(unserved).await?;
         self.look_at_turns().await?;
         self.note_ends_of_others().await?;
         for id in self.0.store.load_unanswered_runs().await? {
@@ -236,6 +244,10 @@ impl WorkflowService {
         };
         if messenger.channel() != to.channel {
             return Ok(());
+        }
+        if !messenger.is_served_at(&to.target, &kept.new.by.sender) {
+            // What came of it is for somebody who was removed meanwhile.
+            return self.0.store.leave_unanswered(&kept.new.run).await;
         }
         let parts = messenger.parts(OutgoingResponse::text(describe_end(kept)));
         let said = NewReply { target: to.target.clone(), parts };
@@ -323,54 +335,6 @@ impl WorkflowService {
             )));
         }
         self.0.nudged.notify_one();
-        Ok(())
-    }
-
-    /// Begins what is due. Of times that were missed one is made up.
-    async fn look_at_schedules(&self) -> Result<(), StoreError> {
-        for of in &self.0.catalog.offered {
-            let Some((times, to)) = &of.workflow.on.schedule else { continue };
-            let now = now_ms();
-            let before = self.0.store.begin_schedule_check(&of.workflow.id, now).await?;
-            // A clock that was set back makes nothing due twice.
-            let Some(due) = schedule::latest(times, before, now) else { continue };
-            let Some(messenger) = self.0.runs.messenger(&to.channel) else { continue };
-            let stop = self.0.executors.borrow().stop.clone();
-            let opening = messenger.open(&to.sender);
-            // A platform that does not answer would hold the stop up; nothing has been written yet.
-            let Some(opened) = stop.run_until_cancelled(opening).await else { return Ok(()) };
-            let target = match opened {
-                Ok(private) => private.target,
-                Err(error) => {
-                    tracing::warn!(%error, workflow = of.workflow.id, "who is answered cannot be reached");
-                    continue;
-                }
-            };
-            let id = format!("{}-at-{:x}", of.workflow.id, due / 1000);
-            if self.0.store.load_run(&id).await?.is_none() {
-                let by = to.clone();
-                let trigger = json!({
-                    "kind": "schedule", "channel": by.channel, "sender": by.sender, "files": [],
-                });
-                let answer_to = AnswerTo { channel: messenger.channel(), target };
-                let input = of.workflow.input.complete(json!({}));
-                let begun = match input {
-                    Ok(input) => {
-                        let beginning = RunStart { id, by, input, trigger, answer_to, answers: true };
-                        self.begin(of, beginning).await
-                    }
-                    Err(error) => Err(StartRefusal::Refused(error.to_string())),
-                };
-                match begun {
-                    Ok(()) => {}
-                    Err(StartRefusal::Store(error)) => return Err(error),
-                    Err(StartRefusal::Refused(why)) => {
-                        tracing::error!(workflow = of.workflow.id, why, "a scheduled run does not begin");
-                    }
-                }
-            }
-            self.0.store.end_schedule_check(&of.workflow.id, due).await?;
-        }
         Ok(())
     }
 }

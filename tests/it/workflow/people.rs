@@ -9,6 +9,7 @@ mod faults;
 mod holding;
 mod in_turn;
 mod kill;
+mod removed;
 mod schedule;
 mod waits;
 

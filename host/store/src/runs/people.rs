@@ -223,6 +223,19 @@ impl Store {
         .await
     }
 
+    /// Notes that the end of such a run is told to nobody.
+    pub async fn leave_unanswered(&self, run: &str) -> Result<(), StoreError> {
+        let run = run.to_owned();
+        self.write(move |tx| {
+            tx.run(
+                "UPDATE run SET answered_at = ?2
+                 WHERE run = ?1 AND ended_at IS NOT NULL AND answers = 1 AND answered_at IS NULL",
+                params![run, now_ms()],
+            )
+        })
+        .await
+    }
+
     /// Has the waits and deadlines of the one `serve`'s runs follow a clock that was set.
     pub async fn shift_waits(&self, by: i64) -> Result<(), StoreError> {
         self.write(move |tx| {

@@ -3,7 +3,7 @@
 use super::{ANN, BEN, CAT, PATIENCE, World};
 use support::telegram::{Incoming, SentMessage};
 
-const PUBLISH: &str = "workflow: publish\non: { command: publish }\ntasks:\n\
+pub(super) const PUBLISH: &str = "workflow: publish\non: { command: publish }\ntasks:\n\
     \x20 - { id: ok, approve: { from: \"telegram:5000000002\", text: \"Publish it?\", timeout: 1h } }\n\
     \x20 - { id: out, tool: file_write, with: { path: /shared/latest.txt, content: by } }\n\
     output: \"published by {{ tasks.ok.output.by }}\"\n";

@@ -171,6 +171,15 @@ pub(super) async fn the_end_of_a_run_is_told_once_where_that_was_promised<E: Eng
     assert!(store.answer_run("w-1", to.clone(), reply()).await.expect("told").is_some());
     assert_eq!(store.answer_run("w-1", to.clone(), reply()).await.expect("asked"), None);
     assert!(store.load_unanswered_runs().await.expect("asked").is_empty());
+    // Or to nobody.
+    store.begin_run(run("w-4"), 9).await.expect("begun");
+    assert!(store.acknowledge_run("w-4").await.expect("asked"));
+    store.leave_unanswered("w-4").await.expect("noted");
+    assert!(store.end_run("w-4", RunEnd::Done("1".into())).await.expect("ended"));
+    assert_eq!(store.load_unanswered_runs().await.expect("asked"), ["w-4"], "it had not ended before");
+    store.leave_unanswered("w-4").await.expect("noted");
+    assert!(store.load_unanswered_runs().await.expect("asked").is_empty());
+    assert_eq!(store.answer_run("w-4", to, reply()).await.expect("asked"), None);
     // What ends before it was promised is answered by anyone who asked.
     store.begin_run(run("w-2"), 9).await.expect("begun");
     assert!(store.end_run("w-2", RunEnd::Done("1".into())).await.expect("ended"));

@@ -1,0 +1,155 @@
+//! Whoever is removed has nothing more done for them by runs of files, and is told nothing of them;
+//! nor does a schedule begin one for somebody who is not served.
+
+use super::approve::{PUBLISH, press, question};
+use super::{ASK, BEN, EVE, PATIENCE, World};
+use serde_json::json;
+use std::time::{Duration, Instant};
+use support::telegram::{Incoming, Pushed, SentMessage};
+
+fn database(world: &World) -> anyhow::Result<rusqlite::Connection> {
+    Ok(rusqlite::Connection::open(world.home.state().join("cofferdam.db"))?)
+}
+
+fn eve(world: &World, text: &str) -> Pushed {
+    world.server.push(Incoming::private(EVE).text(text))
+}
+
+/// Lets Eve in by a code; she is told.
+async fn let_in(world: &World) -> anyhow::Result<()> {
+    eve(world, "hello");
+    let has_code = |sent: &SentMessage| sent.chat_id == EVE && sent.text.contains("cofferdam allow ");
+    let told = world.server.wait_for_message(PATIENCE, has_code).await?;
+    let (_, rest) = told.text.split_once("cofferdam allow ").expect("a code");
+    let allowed = world.home.run(&["allow", rest.lines().next().expect("a line")]);
+    assert_eq!(allowed.code, Some(0), "{allowed:?}");
+    world.said_to(EVE, "The operator has let you in").await?;
+    Ok(())
+}
+
+fn remove(world: &World) {
+    let removed = world.home.run(&["allow", "--remove", &EVE.to_string()]);
+    assert_eq!(removed.code, Some(0), "{removed:?}");
+}
+
+/// Waits until the one run was cancelled, that is in the audit, and nobody is to be told any more.
+async fn ended(world: &World) -> anyhow::Result<()> {
+    world.stands("cancelled").await?;
+    let database = database(world)?;
+    let is_settled = "SELECT answered_at IS NOT NULL AND unnoted = 0 FROM run";
+    let began = Instant::now();
+    while !database.query_row(is_settled, [], |row| row.get::<_, bool>(0))? {
+        anyhow::ensure!(began.elapsed() < PATIENCE, "{}", world.log());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_run_that_waits_goes_no_further_for_whoever_was_removed() -> anyhow::Result<()> {
+    let world = World::running(&[ASK]).await?;
+    let_in(&world).await?;
+    let asked = eve(&world, "/ask question=one");
+    let question = world.said_to(BEN, "6660000000 asks: one").await?;
+    world.answer(&asked, "ask-colleague-").await?;
+    world.stands("waiting").await?;
+    remove(&world);
+    let texts = world.texts_to(EVE);
+    world.reply(BEN, &question, "noon");
+    ended(&world).await?;
+    let expected = [
+        "started by telegram:6660000000",
+        "sends to telegram:5000000002",
+        "waiting",
+        "cancelled by telegram:6660000000",
+    ];
+    assert_eq!(world.audited(), expected);
+    assert_eq!(world.texts_to(EVE), texts, "nothing more is said to her");
+    Ok(())
+}
+
+/// A question holds its run in memory, which is not taken up anew when somebody has decided.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_somebody_agrees_to_is_not_done_for_whoever_was_removed() -> anyhow::Result<()> {
+    let world = World::running(&[PUBLISH]).await?;
+    let_in(&world).await?;
+    let asked = eve(&world, "/publish");
+    let shown = question(&world).await?;
+    world.answer(&asked, "publish-").await?;
+    remove(&world);
+    let texts = world.texts_to(EVE);
+    world.server.push(press(BEN, &shown, 0));
+    ended(&world).await?;
+    assert_eq!(world.audited().last().map(String::as_str), Some("cancelled by telegram:6660000000"));
+    assert!(!world.home.host("/shared/latest.txt").exists());
+    assert_eq!(world.texts_to(EVE), texts, "nothing more is said to her");
+    Ok(())
+}
+
+/// What has ended before, and is not told yet.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_end_of_a_run_is_not_told_to_whoever_was_removed() -> anyhow::Result<()> {
+    let mut world = World::running(&[ASK]).await?;
+    let_in(&world).await?;
+    let asked = eve(&world, "/ask question=one");
+    world.said_to(BEN, "6660000000 asks: one").await?;
+    world.answer(&asked, "ask-colleague-").await?;
+    world.stands("waiting").await?;
+    world.kill();
+    assert_eq!(world.cancel().code, Some(0));
+    remove(&world);
+    world.start()?;
+    ended(&world).await?;
+    let asked = world.ask("/help file_read");
+    world.answer(&asked, "").await?;
+    // The kill may have had the acknowledgement sent twice.
+    let texts = world.texts_to(EVE);
+    assert!(texts.iter().all(|text| !text.starts_with("cancelled: ")), "{texts:?}");
+    Ok(())
+}
+
+/// Sets the time back from which on the times of the one schedule are looked for, and waits until
+/// they were.
+async fn miss_times(world: &World) -> anyhow::Result<()> {
+    let database = database(world)?;
+    let looked_at = || -> Option<i64> {
+        database.query_row("SELECT looked_at FROM run_schedule", [], |row| row.get(0)).ok()
+    };
+    let began = Instant::now();
+    let mut before = looked_at();
+    while before.is_none() {
+        anyhow::ensure!(began.elapsed() < PATIENCE, "{}", world.log());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        before = looked_at();
+    }
+    let missed = before.map(|at| at - 3 * 24 * 3600 * 1000);
+    database.execute("UPDATE run_schedule SET looked_at = ?1", [missed])?;
+    while looked_at() == missed {
+        anyhow::ensure!(began.elapsed() < PATIENCE, "{}", world.log());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_schedule_begins_nothing_for_somebody_who_is_not_served_and_says_so_once() -> anyhow::Result<()> {
+    let text = "workflow: daily\non: { schedule: \"0 0 * * *\", to: \"telegram:6660000000\" }\n\
+        tasks: [{ id: a, tool: file_list, with: { path: /shared } }]\noutput: \"for {{ trigger.kind }}\"\n";
+    let world = World::running(&[text]).await?;
+    world.server.open_chat(EVE);
+    for _ in 0..2 {
+        miss_times(&world).await?;
+    }
+    assert_eq!(world.home.run(&["workflow", "list", "--json"]).json()["runs"], json!([]));
+    assert_eq!(world.audited(), [""; 0]);
+    assert!(world.texts_to(EVE).is_empty(), "{:?}", world.texts_to(EVE));
+    let said = world.log().matches("the person whom it is for is not served").count();
+    assert_eq!(said, 1, "{}", world.log());
+    // Nothing is made up for whom the operator lets in, and the next time is theirs.
+    let_in(&world).await?;
+    assert_eq!(world.audited(), [""; 0]);
+    miss_times(&world).await?;
+    world.said_to(EVE, "for schedule").await?;
+    assert_eq!(world.stands("done").await?["by"], "telegram:6660000000");
+    Ok(())
+}

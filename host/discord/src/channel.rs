@@ -23,6 +23,7 @@ use cofferdam_chat::{AGAIN, Activity, LiveStatus, Placeholder, PlaceholderRef};
 use cofferdam_core::id::TurnId;
 use cofferdam_store::{self as store, AlbumStanding, Update};
 use cofferdam_warden::attachments::{Download, IntakeResult};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -77,6 +78,10 @@ impl Channel for DiscordBot {
 
     fn conversation(&self, target: &ReplyTarget) -> String {
         target.channel().unwrap_or_default().to_string()
+    }
+
+    fn profiles(&self, target: &ReplyTarget) -> Option<BTreeSet<String>> {
+        self.rules().place(target.guild).profiles.clone()
     }
 
     fn target(kept: &str) -> Option<ReplyTarget> {

@@ -23,6 +23,7 @@ use cofferdam_chat::{AGAIN, Activity, LiveStatus, Placeholder, PlaceholderRef};
 use cofferdam_core::id::TurnId;
 use cofferdam_store::{self as store, AlbumStanding, StoreError, Update};
 use cofferdam_warden::attachments::{Download, IntakeResult};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use teloxide_core::payloads::SendChatAction;
@@ -74,6 +75,10 @@ impl Channel for TelegramBot {
 
     async fn follow_moves(&self) -> Result<(), StoreError> {
         self.learn_moves().await
+    }
+
+    fn profiles(&self, target: &ReplyTarget) -> Option<BTreeSet<String>> {
+        self.rules().chat(target.chat).profiles.clone()
     }
 
     fn target(kept: &str) -> Option<ReplyTarget> {

@@ -3,7 +3,7 @@
 use super::bot::{BotUser, TelegramBot};
 use super::config::{Config, PLATFORM};
 use super::moves::Moves;
-use super::send::ReplyTarget;
+use super::send::{ReplyTarget, is_group};
 use super::wire::{ChatKind, Message};
 use cofferdam_chat::people::{ConfiguredPeople, Group, Groups, PeopleRules};
 use cofferdam_store::Stranger;
@@ -43,11 +43,14 @@ impl AccessRules {
         self.people.groups.get(&[self.moves.current_id(chat), self.moves.home(chat)])
     }
 
-    /// Whether somebody is served in a chat: a private one, which has the number of its person, or
-    /// a group.
+    /// What holds in a chat: a private one, which has the number of its person, or a group.
+    pub(super) fn chat(&self, chat: i64) -> &Group {
+        if is_group(chat) { self.group_by_id(chat) } else { Group::default_group() }
+    }
+
+    /// Whether somebody is served in a chat.
     pub(super) fn is_served(&self, person: i64, chat: i64) -> bool {
-        let group = if chat < 0 { self.group_by_id(chat) } else { Group::default_group() };
-        self.people.is_served(person, group)
+        self.people.is_served(person, self.chat(chat))
     }
 }
 

@@ -65,6 +65,9 @@ pub trait Channel: Router + Sized + 'static {
         async { Ok(()) }
     }
 
+    /// The profiles whose tools may be called there by the rules of now; absent: all of them.
+    fn profiles(&self, target: &Self::Target) -> Option<BTreeSet<String>>;
+
     /// A target that was kept.
     fn target(kept: &str) -> Option<Self::Target>;
 

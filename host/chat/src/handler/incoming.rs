@@ -196,7 +196,7 @@ fn expect_turns<C: Channel>(channel: &C, left: &[Arrival]) {
 /// Who began a turn that was cut off, if it runs again.
 fn sender_of<C: Channel>(channel: &C, turn: &BoundTurn) -> Option<String> {
     let todo = match ResumedTurn::from_updates(&turn.updates) {
-        Some(resumed) => resumed.todo::<C>(),
+        Some(resumed) => resumed.todo(channel),
         None => channel.read(&turn.updates, turn.standing),
     };
     match todo {

@@ -5,12 +5,14 @@
 //! question, never as them.
 
 use super::{Channel, ChannelServices, ChannelTurn, MessageAction, RequestFiles, TurnRequest};
+use crate::approvals::ApprovalDisplay;
 use crate::session_queue::StopPower;
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_store::{QueueMode, Update};
 use cofferdam_warden::attachments::Attachments;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// A request that goes on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,9 +54,18 @@ impl ResumedTurn {
         serde_json::to_string(self).expect("plain data")
     }
 
-    /// The question that it is.
-    pub(super) fn todo<C: Channel>(&self) -> MessageAction<C::Target, C::File> {
+    /// Whether the one who asked is still served where that is answered.
+    pub(super) fn is_served<C: Channel>(&self, channel: &Arc<C>) -> bool {
+        let Some(target) = C::target(&self.target) else { return false };
+        let board = channel.board(&target, &self.sender);
+        board.is_asker_served()
+    }
+
+    /// The question that it is, with the tools that may be called from its place now: what the
+    /// rules of that place were when it was asked is over.
+    pub(super) fn todo<C: Channel>(&self, channel: &C) -> MessageAction<C::Target, C::File> {
         let Some(target) = C::target(&self.target) else { return MessageAction::Nothing };
+        let profiles = channel.profiles(&target);
         let own = self.files.as_deref().filter(|_| self.is_of::<C>());
         let asked: ChannelTurn<C> = TurnRequest {
             target,
@@ -69,7 +80,7 @@ impl ResumedTurn {
             is_voice: false,
             notices: Vec::new(),
             about: Some(self.about()),
-            profiles: None,
+            profiles,
         };
         MessageAction::Run(Box::new(asked))
     }

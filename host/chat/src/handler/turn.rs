@@ -138,7 +138,13 @@ async fn answer<C: Channel>(
     let (mut noting, mut run) = (None, None);
     let resumed = ResumedTurn::from_updates(&bound.updates);
     let todo = match &resumed {
-        Some(resumed) => resumed.todo::<C>(),
+        Some(resumed) if !resumed.is_served(channel) => {
+            // Nothing is done any more for somebody who was removed while it waited for its turn.
+            let by = Caller { channel: C::NAME.into(), sender: resumed.sender.clone() };
+            base.store_until_done("end a run", || base.store.cancel_run(&resumed.run, &by)).await?;
+            MessageAction::Nothing
+        }
+        Some(resumed) => resumed.todo(&**channel),
         None => channel.read(&bound.updates, bound.standing),
     };
     let ((target, opening), response) = match todo {

@@ -4,6 +4,7 @@
 mod discord;
 mod going_on;
 mod kill;
+mod rules;
 mod sending;
 
 use super::*;

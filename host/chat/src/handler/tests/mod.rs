@@ -213,6 +213,10 @@ impl Channel for Paper {
         target.clone()
     }
 
+    fn profiles(&self, _: &String) -> Option<BTreeSet<String>> {
+        None
+    }
+
     fn target(kept: &str) -> Option<String> {
         Some(kept.to_owned())
     }

@@ -114,7 +114,7 @@ impl Store {
             // What is no head stands in no head's way.
             let tell = "INSERT INTO audit_head (node, head) VALUES (?1, ?2)
                  ON CONFLICT (node) DO UPDATE SET head = excluded.head
-                 WHERE CASE WHEN audit_head.head ~ '^[0-9]{1,20}:[0-9a-f]{64}$' THEN
+                 WHERE CASE WHEN audit_head.head ~ '^[0-9]{1,19}:[0-9a-f]{64}$' THEN
                      CAST(split_part(excluded.head, ':', 1) AS numeric)
                      > CAST(split_part(audit_head.head, ':', 1) AS numeric) ELSE true END";
             self.write(move |tx| tx.holder().map_or(Ok(()), |holder| tx.run(tell, [node_of(holder), &own])))

@@ -411,9 +411,12 @@ async fn nodes_tell_each_other_how_far_their_audits_are() {
     let fixture = Fixture::<Schema>::new();
     let location = &fixture.engine.location;
     let (a, b) = (join(location, "a").expect("the first"), join(location, "b").expect("another"));
+    let rest = "9".repeat(62);
+    let whole = |short: &str| format!("{short}{rest}");
+    let short = |head: &str| head.strip_suffix(&rest).unwrap_or(head).to_owned();
     let exchange = async |store: &Store, own: Option<&str>| {
-        let heads = store.exchange_heads(own.map(str::to_owned)).await.expect("told");
-        heads.others.into_iter().map(|(node, head)| format!("{node} {head}")).collect::<Vec<_>>()
+        let heads = store.exchange_heads(own.map(whole)).await.expect("told");
+        heads.others.iter().map(|(node, head)| format!("{node} {}", short(head))).collect::<Vec<_>>()
     };
     assert_eq!(exchange(&a, Some("1:ab")).await, [""; 0], "its own is no news");
     assert_eq!(exchange(&b, None).await, ["a 1:ab"], "who has nothing to tell learns all the same");
@@ -421,12 +424,17 @@ async fn nodes_tell_each_other_how_far_their_audits_are() {
     assert_eq!(exchange(&a, Some("2:ef")).await, ["b 7:cd"]);
     // A chain only grows. What is told twice is no step back, and 10 comes after 2.
     for (own, taken) in [("1:ab", "2:ef"), ("2:00", "2:ef"), ("10:aa", "10:aa"), ("10:aa", "10:aa")] {
-        let heads = a.exchange_heads(Some(own.to_owned())).await.expect("asked");
-        assert_eq!(heads.own.as_deref(), Some(taken), "{own}");
+        let heads = a.exchange_heads(Some(whole(own))).await.expect("asked");
+        assert_eq!(heads.own.as_deref().map(short).as_deref(), Some(taken), "{own}");
+    }
+    // What is no head is in no head's way, however large its number.
+    for no_head in ["x", "99999999999999999999:00"] {
+        fixture.sql(&format!("UPDATE audit_head SET head = '{no_head}' WHERE node = 'a'"));
+        assert_eq!(a.exchange_heads(Some(whole("10:aa"))).await.expect("asked").own, Some(whole("10:aa")));
     }
     a.leave().expect("it is there");
     assert_eq!(exchange(&b, None).await, ["a 10:aa"], "what is gone was told");
-    assert!(matches!(a.exchange_heads(Some("11:00".into())).await, Err(StoreError::TakenOver)));
+    assert!(matches!(a.exchange_heads(Some(whole("11:00"))).await, Err(StoreError::TakenOver)));
     let at = location.clone();
     let look = move || DatabaseView::open(at).expect("opens").expect("there are tables").audit_heads();
     let told = tokio::task::spawn_blocking(look).await.expect("no panic").expect("told");

@@ -115,7 +115,7 @@ impl HeadExchange {
         tracing::error!(
             %head,
             "the chain of this node does not hold the head that the database has of it: it was cut, changed \
-             or taken away. Stop the node, keep its folder for whoever looks into it, and put it back from a \
+             or taken away. Stop the node, keep its folder as it is for an inquiry, and put it back from a \
              copy if there is one; `cofferdam audit verify` tells of it until then"
         );
         if let Some(node) = self.audit.node() {

@@ -83,14 +83,14 @@ const TABLES: [Table; 22] = [
 ];
 
 impl Store {
-    /// Copies everything into a store that holds nothing, and says of each table how many rows that
-    /// were. Nobody else writes into this one meanwhile, where the engine can see to that. Either all
-    /// is there when this returns, or nothing. Blocks.
+    /// Copies everything into a store that holds nothing, and says of each table how many rows
+    /// that were. Nobody else writes into this one meanwhile, where the engine can see to that.
+    /// Either all is there when this returns, or nothing. Blocks.
     ///
     /// # Errors
     /// [`StoreError`]: among others [`StoreError::NotEmpty`], [`StoreError::HomesElsewhere`] where
-    /// other nodes have files of people, and [`StoreError::TakenOver`] where others may have written
-    /// into this one meanwhile.
+    /// other nodes have files of people, and [`StoreError::TakenOver`] where others may have
+    /// written into this one meanwhile.
     pub fn copy_into(&self, to: &Self, copied: &dyn Fn(&'static str, u64)) -> Result<u64, StoreError> {
         let copy = |from: &Tx<'_>| -> Result<u64, StoreError> {
             wait_longer(from)?;

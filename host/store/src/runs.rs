@@ -166,8 +166,8 @@ impl Store {
         self.write(move |tx| Ok(tx.execute(changed, params![run, task])? == 1)).await
     }
 
-    /// Keeps what a task that has begun came to; where it failed, the run has failed with it, and its
-    /// end is to be noted elsewhere. False when that is kept.
+    /// Keeps what a task that has begun came to; where it failed, the run has failed with it, and
+    /// its end is to be noted elsewhere. False when that is kept.
     pub async fn end_task(&self, run: &str, task: usize, ended: RunEnd) -> Result<bool, StoreError> {
         let run = run.to_owned();
         self.write(move |tx| {

@@ -15,7 +15,7 @@ impl Executor {
     ) -> Result<bool, ExecuteError> {
         let (Some(to), Some(people)) = (&kept.new.answer_to, &self.people) else { return Ok(false) };
         let by = &kept.new.by;
-        // Whoever goes on with it has waited for its channel, which is away again only at a stop.
+        // It has waited for its channel before this, which is away again only at a stop.
         let messenger = people.runs.messenger(&by.channel);
         if messenger.is_none_or(|messenger| messenger.is_served_at(&to.target, &by.sender)) {
             return Ok(false);

@@ -1,5 +1,5 @@
-//! Whoever is removed has nothing more done for them by runs of files, and is told nothing of them;
-//! nor does a schedule begin one for somebody who is not served.
+//! Runs of files do nothing more for somebody who is removed, and tell them nothing; nor does a
+//! schedule begin one for somebody who is not served.
 
 use super::approve::{PUBLISH, press, question};
 use super::{ASK, BEN, EVE, PATIENCE, World};

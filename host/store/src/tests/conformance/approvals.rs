@@ -122,7 +122,7 @@ pub(super) async fn what_was_denied_is_asked_anew_once_its_run_is_opened_again<E
             assert_eq!(stands(other, state).await, (state, false), "{other}: {state:?}");
         }
     }
-    // Whoever presses what the earlier message shows is too late, and its choices are taken away.
+    // A press on what the earlier message shows is too late, and its choices are taken away.
     let earlier = about("w-1/two/0", denied).id;
     let late = store.decide(&earlier, ApprovalState::Approved, Some("7".into())).await.expect("it");
     assert_eq!(late.map(|row| row.state), Some(denied));

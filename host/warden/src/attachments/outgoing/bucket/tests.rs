@@ -87,7 +87,7 @@ fn another_node_reads_what_was_taken_in_and_nothing_else() {
     assert_eq!(read, "hello");
     let read_again = other.outgoing.adopt(&turn(2), &added);
     assert!(read_again, "a call of another node counts here");
-    // It is here now, and what is nowhere is for whoever opens it to say.
+    // It is here now, and what is nowhere is told when it is opened.
     *lock(&held.away) = true;
     other.outgoing.fetch(&added[0]).expect("nobody is asked");
     *lock(&held.away) = false;

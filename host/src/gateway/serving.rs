@@ -3,7 +3,8 @@
 
 use super::lock::lock_file;
 use crate::config::Config;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,16 @@ pub fn holder(file: &Path) -> Option<u32> {
     let is_it = |lock: &Lock| {
         lock.inode == meta.ino() && (lock.device == device || open_files(lock.pid).any(|open| open == file))
     };
-    find_lock(|| fs::read_to_string("/proc/locks").ok(), is_it).map(|lock| lock.pid)
+    let read = || read_by_pages(File::open("/proc/locks").ok()?);
+    find_lock(read, is_it).map(|lock| lock.pid)
+}
+
+/// A list of the kernel's, each page of it by one read: who asks for less than a page, as
+/// [`fs::read_to_string`] does at first, gets less, and passes over what moves in between.
+fn read_by_pages(mut list: impl Read) -> Option<String> {
+    let mut text = String::with_capacity(2 * PAGE_BYTES);
+    list.read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 /// The lock that is meant, in the kernel's list of locks as `read` brings it.
@@ -44,7 +54,7 @@ fn find_lock(read: impl Fn() -> Option<String>, is_it: impl Fn(&Lock) -> bool) -
 /// go in between moves another one past the reader. So a file that is not found in a longer list is
 /// looked for again, so often.
 const LOOKS: usize = 5;
-/// A list that is shorter came in one piece.
+/// A list that is shorter came in one piece, by [`read_by_pages`].
 const PAGE_BYTES: usize = 3 << 10;
 
 struct Lock {
@@ -76,7 +86,7 @@ fn open_files(pid: u32) -> impl Iterator<Item = PathBuf> {
 /// Whether the process listens on this address, as far as this account may look into it.
 pub fn is_listening(pid: u32, address: SocketAddr) -> bool {
     let table = if address.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
-    let table = fs::read_to_string(table).unwrap_or_default();
+    let table = File::open(table).ok().and_then(read_by_pages).unwrap_or_default();
     let inodes = table.lines().filter_map(|line| listener(line, address.port()));
     let sockets: Vec<_> = inodes.map(|inode| PathBuf::from(format!("socket:[{inode}]"))).collect();
     open_files(pid).any(|open| sockets.contains(&open))
@@ -140,6 +150,26 @@ mod tests {
         // In one piece: what is not in it is not held.
         check(&[other.to_owned(), line.to_owned()], (None, 1));
         check(&[line.to_owned()], (Some(7), 1));
+    }
+
+    #[test]
+    fn a_page_of_the_kernels_list_is_read_at_once() {
+        // As the kernel does it: a page at most, and no more than was asked for.
+        struct List(usize, Vec<usize>);
+        impl Read for &mut List {
+            fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+                let len = into.len().min(self.0).min(4096);
+                into[..len].fill(b'x');
+                self.0 -= len;
+                self.1.push(len);
+                Ok(len)
+            }
+        }
+        for (len, pieces) in [(PAGE_BYTES, vec![PAGE_BYTES, 0]), (5000, vec![4096, 904, 0])] {
+            let mut list = List(len, Vec::new());
+            assert_eq!(read_by_pages(&mut list).map(|text| text.len()), Some(len));
+            assert_eq!(list.1, pieces);
+        }
     }
 
     #[test]

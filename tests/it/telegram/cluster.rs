@@ -456,3 +456,20 @@ async fn one_name_is_of_one_node_and_all_have_one_state_folder() -> anyhow::Resu
     world.ask(Incoming::private(ANN).text("/file_info path=/shared")).await?;
     world.end(1)
 }
+
+/// Eight people in a flood limit would keep a node from serving anybody else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_reply_that_the_messenger_keeps_waiting_takes_nobodys_place() -> anyhow::Result<()> {
+    let Some(server) = shared("telegram::cluster::a_reply_that_the_messenger") else { return Ok(()) };
+    let fit = |home: Home| cluster(home.postgres(server, &new_schema()).config("[turns]\nat_once = 1\n"));
+    let world = World::stopped(fit).await?;
+    let only = node(&world, "a")?.polling()?;
+    let gate = world.server.gate(Target::method("sendMessage"), Hold::BeforeEffect);
+    let held = world.server.push(Incoming::private(ANN).text("/file_info path=/shared"));
+    gate.reached().await?;
+    let next = world.server.push(Incoming::private(BEN).text("/file_info path=/shared"));
+    assert!(world.answer(&next).await?.text.contains("directory"));
+    gate.release();
+    assert!(world.answer(&held).await?.text.contains("directory"));
+    end(world, [only], 2)
+}

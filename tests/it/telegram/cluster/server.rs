@@ -111,3 +111,24 @@ async fn a_stop_does_not_wait_for_a_server_that_says_nothing() -> anyhow::Result
     assert!(log.contains("the store was not handed back"), "{log}");
     world.end(1)
 }
+
+/// What is under way takes as long as it may; then there is still time to say that others may go on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_stop_that_waits_for_a_turn_hands_the_store_back_all_the_same() -> anyhow::Result<()> {
+    let Some(server) = shared("telegram::cluster::a_stop_that_waits_for_a_turn") else { return Ok(()) };
+    let world = World::stopped(|home| cluster(home.postgres(server, &new_schema()))).await?;
+    let first = node(&world, "a")?.polling()?;
+    let gate = world.server.gate(Target::method("getFile"), Hold::BeforeEffect);
+    let photo = Incoming::private(ANN).photo(Media::with_content("p", samples::jpeg(10_000)));
+    let question = world.server.push(photo.caption(&save(0, "/shared/a.jpg")));
+    gate.reached().await?;
+    let since = Instant::now();
+    let log = first.end(PATIENCE)?;
+    assert!(since.elapsed() > Duration::from_secs(8), "{:?}", since.elapsed());
+    assert!(!log.contains("was not handed back"), "{log}");
+    assert_eq!(nodes(&world), []);
+    gate.discard();
+    let second = node(&world, "b")?.polling()?;
+    assert!(world.answer(&question).await?.text.contains(r#""saved":true"#));
+    end(world, [second], 1)
+}

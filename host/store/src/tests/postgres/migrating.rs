@@ -76,6 +76,18 @@ async fn tables_may_take_longer_to_be_brought_to_a_version_than_a_statement() {
 }
 
 #[tokio::test]
+async fn a_node_does_not_join_tables_that_a_later_release_has_changed_since_it_opened_them() {
+    if !Schema::is_there("a_node_does_not_join") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    fixture.sql("UPDATE schema_version SET version = 99");
+    let refused = fixture.store.join(&nodes::node("a"));
+    assert!(matches!(refused, Err(StoreError::Newer { found: 99, .. })), "{refused:?}");
+    assert_eq!(fixture.sql("SELECT count(*) FROM node"), "0");
+}
+
+#[tokio::test]
 async fn whoever_brings_tables_to_a_version_waits_for_a_lock_no_longer_than_for_a_statement() {
     if !Schema::is_there("whoever_brings_tables_to_a_version") {
         return;

@@ -8,13 +8,13 @@ use super::serve::cancelled_by_signals;
 use crate::config::Config;
 use crate::gateway::{self, Gateway, ReadScope, Role};
 use anyhow::{Context, bail};
+use cofferdam_agent::server::{SECRET_BYTES_MAX, read_secret};
 use cofferdam_core::secret::Secret;
 use cofferdam_mcp::http::{self, BoundListener, TOKEN_VARIABLE};
 use cofferdam_mcp::{McpServer, ServerParts, serve_stdio};
 use cofferdam_warden::sandbox::workers;
 use print::Client;
 use std::env::VarError;
-use std::io::Read;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub(super) struct Arguments {
     /// Listen there instead, for streamable HTTP at /mcp, e.g. 127.0.0.1:8722
     #[arg(long, value_name = "ADDR:PORT", conflicts_with = "print")]
     http: Option<SocketAddr>,
-    /// A file with the token that clients must send, instead of COFFERDAM_MCP_TOKEN
+    /// A file (mode 600) with the token that clients must send, instead of COFFERDAM_MCP_TOKEN
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
     /// A name under which clients reach the server, e.g. behind a proxy; repeat for several
@@ -40,9 +40,6 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "CLIENT", value_enum)]
     print: Option<Client>,
 }
-
-/// A token's file is short.
-const TOKEN_FILE_BYTES_MAX: u64 = 4096;
 
 pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
     if let Some(client) = arguments.print {
@@ -130,8 +127,14 @@ fn token(file: Option<&Path>) -> anyhow::Result<Option<Secret>> {
             }
         };
     };
-    let read = || std::io::read_to_string(std::fs::File::open(file)?.take(TOKEN_FILE_BYTES_MAX));
-    let text = read().with_context(|| format!("cannot read the token file {}", file.display()))?;
+    let text = read_secret(file).context("--token-file")?;
+    // What is read ends there: the beginning of a text is not the token that was meant.
+    if text.len() > SECRET_BYTES_MAX {
+        bail!(
+            "the token file {} has more than {SECRET_BYTES_MAX} bytes; write the token alone into it",
+            file.display()
+        );
+    }
     if text.trim().is_empty() {
         bail!("the token file {} is empty; write a token into it", file.display());
     }

@@ -8,8 +8,10 @@ use anyhow::{Context, ensure};
 use client::{Answer, Listening, request};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
+use std::fs::Permissions;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use support::home::{Home, Ran};
 
 fn initialize() -> Value {
@@ -27,6 +29,13 @@ fn begin(server: &Listening) -> anyhow::Result<String> {
     let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
     ensure!(server.post(&initialized, &more)?.status == 202);
     Ok(session)
+}
+
+/// The path of a file with this token, which those may read whom `mode` lets.
+fn token_file(home: &Home, text: &str, mode: u32) -> anyhow::Result<String> {
+    let file = home.file("token", text.as_bytes());
+    std::fs::set_permissions(&file, Permissions::from_mode(mode))?;
+    Ok(file)
 }
 
 /// A request of the newer era with the headers that repeat it.
@@ -114,12 +123,20 @@ fn an_address_that_others_reach_needs_a_token_and_a_taken_one_is_named() -> anyh
     let address = taken.local_addr()?.to_string();
     let ran = home.run(&["mcp", "--http", &address]);
     ensure!(ran.code == Some(2) && ran.stderr.contains(&address), "{ran:?}");
-    for text in ["", "  \n", "two words\n"] {
-        let file = home.file("token", text.as_bytes());
+    let too_long = "a".repeat(4097);
+    for (text, mode, said) in [
+        ("", 0o600, "is empty"),
+        ("  \n", 0o600, "is empty"),
+        ("two words\n", 0o600, "token"),
+        // Its beginning would do, and would not be the token that was meant.
+        (&*too_long, 0o600, "more than 4096 bytes"),
+        ("a-token-of-a-file\n", 0o644, "chmod 600"),
+    ] {
+        let file = token_file(&home, text, mode)?;
         let ran = home.run(&["mcp", "--http", "127.0.0.1:0", "--token-file", &file]);
-        ensure!(ran.code == Some(2) && ran.stderr.contains("token"), "{text:?}: {ran:?}");
+        ensure!(ran.code == Some(2) && ran.stderr.contains(said), "{said}: {ran:?}");
     }
-    let file = home.file("token", b"a-token-of-a-file\n");
+    let file = token_file(&home, "a-token-of-a-file\n", 0o600)?;
     let server = Listening::start(&home, &["--token-file", &file], &[])?;
     ensure!(server.post(&initialize(), "")?.status == 401);
     ensure!(server.post(&initialize(), "Authorization: Bearer a-token-of-a-file\r\n")?.status == 200);

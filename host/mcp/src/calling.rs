@@ -47,7 +47,10 @@ impl ServerState {
         let person = self.person(&params, &arguments, &context)?;
         let attachments = self.attachments(&context).await?;
         let token = context.meta.get_progress_token();
-        let progress = token.map(|token| ProgressReport::begin(context.peer.clone(), token, &tool));
+        let direct = context.extensions.get::<DirectAnswer>().cloned();
+        // Over HTTP a client that says nothing more is there all the same.
+        let closing = direct.as_ref().map(DirectAnswer::closing).unwrap_or_default();
+        let progress = token.map(|token| ProgressReport::begin(context.peer.clone(), token, &tool, closing));
         let turn = person.turn().unwrap_or_else(|| TurnId::new(self.next_turn()));
         let request = CallRequest {
             client: client_key(&context).map(|key| key.0),
@@ -58,7 +61,7 @@ impl ServerState {
             ..CallRequest::new(turn, self.caller(), tool.clone(), Ok(arguments))
         };
         let name = self.parts.toolbox.registry().resolve_name(&tool).into_owned();
-        if let Some(direct) = context.extensions.get::<DirectAnswer>().cloned()
+        if let Some(direct) = direct
             && progress.is_none()
             && matches!(person, AskablePerson::Nobody)
         {

@@ -26,11 +26,16 @@ pub(crate) struct ProgressReport {
 }
 
 impl ProgressReport {
-    /// Tells of a call of this tool from here on.
-    pub(crate) fn begin(peer: Peer<RoleServer>, token: ProgressToken, tool: &str) -> Self {
+    /// Tells of a call of this tool from here on, until `closing` is cancelled.
+    pub(crate) fn begin(
+        peer: Peer<RoleServer>,
+        token: ProgressToken,
+        tool: &str,
+        closing: CancellationToken,
+    ) -> Self {
         let (reports, reported) = channel(REPORTS_MAX);
         let over = CancellationToken::new();
-        let telling = tell((peer, token), one_line(tool, 80), over.clone(), reported);
+        let telling = tell((peer, token), one_line(tool, 80), (over.clone(), closing), reported);
         Self { reports, over, telling: tokio::spawn(telling) }
     }
 
@@ -51,7 +56,7 @@ impl ProgressReport {
 async fn tell(
     (peer, token): (Peer<RoleServer>, ProgressToken),
     tool: String,
-    over: CancellationToken,
+    (over, closing): (CancellationToken, CancellationToken),
     mut reported: Receiver<String>,
 ) {
     let mut step = 0;
@@ -61,7 +66,12 @@ async fn tell(
     loop {
         step += 1;
         let said = ProgressNotificationParam::new(token.clone(), f64::from(step)).with_message(text);
-        if peer.notify_progress(said).await.is_err() {
+        let is_sent = tokio::select! {
+            sent = peer.notify_progress(said) => sent.is_ok(),
+            // The library takes none then, and says nothing of that: the answer would wait for it.
+            () = closing.cancelled() => false,
+        };
+        if !is_sent {
             return;
         }
         text = tokio::select! {

@@ -12,6 +12,7 @@ use serde::Serialize;
 use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex};
+use tokio_util::sync::CancellationToken;
 
 /// Requests of a client that may be under way; one more is refused.
 pub const REQUESTS_MAX: usize = 256;
@@ -30,6 +31,8 @@ struct RequestTable {
     answered: HashSet<RequestId>,
     /// Gone when the client is.
     output: Option<Output>,
+    /// Cancelled when the library writes answers alone, and takes nothing else to write any more.
+    closing: CancellationToken,
 }
 
 /// Writes the answer of one call.
@@ -40,8 +43,9 @@ pub(crate) struct DirectAnswer {
 }
 
 impl Requests {
-    pub(crate) fn new(output: Output) -> Self {
-        let table = RequestTable { output: Some(output), ..RequestTable::default() };
+    /// `closing` is cancelled at the end of the client's input at the latest.
+    pub(crate) fn new(output: Output, closing: CancellationToken) -> Self {
+        let table = RequestTable { output: Some(output), closing, ..RequestTable::default() };
         Self(Arc::new(Mutex::new(table)))
     }
 
@@ -90,6 +94,12 @@ impl Requests {
         lock(&self.0).output.clone()
     }
 
+    /// Takes note that the client's input has ended.
+    pub(crate) fn end_input(&self) {
+        let closing = lock(&self.0).closing.clone();
+        closing.cancel();
+    }
+
     /// Nothing is written any more.
     pub(crate) fn close(&self) {
         lock(&self.0).output = None;
@@ -102,6 +112,12 @@ impl Requests {
 }
 
 impl DirectAnswer {
+    /// Cancelled when nothing but answers is written any more: who waits for anything else to be
+    /// written waits in vain.
+    pub(crate) fn closing(&self) -> CancellationToken {
+        lock(&self.requests.0).closing.clone()
+    }
+
     /// Answers a call at once, without waiting for the client. False where that is not possible: the
     /// call was cancelled, or the client has gone, or too much waits to be written.
     pub(crate) fn answer(&self, result: &ServerResult) -> bool {
@@ -154,7 +170,7 @@ mod tests {
     /// Requests, and what the client reads.
     fn requests() -> (Requests, OwnedFd) {
         let (read, write) = rustix::pipe::pipe().expect("a pipe");
-        (Requests::new(Output::new(write).expect("made").0), read)
+        (Requests::new(Output::new(write).expect("made").0, CancellationToken::new()), read)
     }
 
     /// All that was written, once the client is gone.

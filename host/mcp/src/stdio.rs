@@ -37,7 +37,7 @@ pub async fn serve_stdio(
     let transport = Stdio {
         input: Input::new(input)?,
         lines: LineReader::new(LINE_BYTES_MAX),
-        requests: Requests::new(output),
+        requests: Requests::new(output, stop.child_token()),
         held: None,
         pending: None,
     };
@@ -153,7 +153,10 @@ impl Transport<RoleServer> for Stdio {
             let accepted = match self.held.take() {
                 Some(message) => self.accept(message),
                 None => {
-                    let line = self.read_line().await?;
+                    let Some(line) = self.read_line().await else {
+                        self.requests.end_input();
+                        return None;
+                    };
                     self.accept_line(line)
                 }
             };

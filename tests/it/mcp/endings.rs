@@ -28,15 +28,32 @@ fn busy(home: &Home) -> anyhow::Result<(Server, i64)> {
 
 #[test]
 fn what_was_asked_before_the_input_ended_is_answered() -> anyhow::Result<()> {
-    let home = Home::new();
-    let mut server = Server::start(&home, json!({}))?;
-    let write = json!({ "name": "file_write", "arguments": { "path": "/shared/a", "content": "late" } });
-    let id = server.begin("tools/call", write)?;
+    for meta in [json!({}), json!({ "progressToken": 1 })] {
+        let home = Home::new();
+        let mut server = Server::start(&home, json!({}))?;
+        let arguments = json!({ "path": "/shared/a", "content": "late" });
+        let write = json!({ "name": "file_write", "arguments": arguments, "_meta": meta });
+        let id = server.begin("tools/call", write)?;
+        server.close();
+        let answer = server.answer(id)?;
+        ensure!(answer["result"]["isError"] == false, "{meta}: {answer}");
+        ensure!(server.ended()?.code() == Some(0), "{meta}");
+        ensure!(std::fs::read_to_string(home.host("/shared/a"))? == "late", "{meta}");
+    }
+    Ok(())
+}
+
+/// It goes on reporting, and nobody takes that any more.
+#[test]
+fn a_call_that_reports_when_the_input_ends_is_answered() -> anyhow::Result<()> {
+    let home = hostile();
+    std::fs::create_dir_all(home.host("/shared"))?;
+    let (mut server, id) = busy(&home)?;
     server.close();
+    std::fs::write(home.host("/shared/go"), "")?;
     let answer = server.answer(id)?;
     ensure!(answer["result"]["isError"] == false, "{answer}");
-    ensure!(server.ended()?.code() == Some(0));
-    ensure!(std::fs::read_to_string(home.host("/shared/a"))? == "late");
+    ensure!(server.ended()?.code() == Some(0), "{}", server.log());
     Ok(())
 }
 

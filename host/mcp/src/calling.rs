@@ -6,7 +6,7 @@ use crate::attached::{self, ATTACHMENTS_META_KEY};
 use crate::holding::TurnFiles;
 use crate::progress::ProgressReport;
 use crate::requests::DirectAnswer;
-use crate::server::{ServerState, client_key, is_stateless, raw_arguments};
+use crate::server::{ServerState, client_key, is_stateless, take_raw_arguments};
 use cofferdam_agent::tools::{Approver, CallRequest, follow_work};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::schema::StepBudget;
@@ -15,7 +15,7 @@ use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
 use cofferdam_warden::attachments::Attachments;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ContentBlock, ErrorData,
-    ServerResult,
+    RequestMetaObject, ServerResult,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
@@ -37,16 +37,20 @@ impl ServerState {
     pub(crate) async fn call(
         self: &Arc<Self>,
         params: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let tool = params.name.to_string();
-        let arguments = raw_arguments(&context).map_or_else(
+        let arguments = take_raw_arguments(&mut context).map_or_else(
             || Value::Object(params.arguments.clone().unwrap_or_default()).to_string(),
             |raw| raw.0.to_string(),
         );
         let person = self.person(&params, &arguments, &context)?;
-        let attachments = self.attachments(&context).await?;
+        let attachments = self.attachments(&mut context).await?;
         let token = context.meta.get_progress_token();
+        let is_legacy = !is_stateless(&context);
+        // All that is needed of them is taken, and a call may wait long for a person.
+        context.meta = RequestMetaObject::new();
+        drop(params);
         let direct = context.extensions.get::<DirectAnswer>().cloned();
         // Over HTTP a client that says nothing more is there all the same.
         let closing = direct.as_ref().map(DirectAnswer::closing).unwrap_or_default();
@@ -65,7 +69,7 @@ impl ServerState {
             && progress.is_none()
             && matches!(person, AskablePerson::Nobody)
         {
-            let (state, is_legacy) = (self.clone(), !is_stateless(&context));
+            let state = self.clone();
             let called = follow_work(async move {
                 let result = state.run(&name, request).await?;
                 Ok(answer_directly(&direct, result, is_legacy))
@@ -112,8 +116,8 @@ impl ServerState {
         Ok(AskablePerson::Now(Arc::new(Elicitation { peer, caller, expires: self.parts.expires })))
     }
 
-    async fn attachments(&self, context: &RequestContext<RoleServer>) -> Result<Attachments, ErrorData> {
-        let Some(sent) = context.meta.0.get(ATTACHMENTS_META_KEY).cloned() else {
+    async fn attachments(&self, context: &mut RequestContext<RoleServer>) -> Result<Attachments, ErrorData> {
+        let Some(sent) = context.meta.0.remove(ATTACHMENTS_META_KEY) else {
             return Ok(Attachments::default());
         };
         let (blobs, config) = (self.parts.blobs.clone(), self.parts.attachments.clone());

@@ -14,7 +14,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use tokio_util::sync::CancellationToken;
 
-/// Requests of a client that may be under way; one more is refused.
+/// Requests of a client that may be under way, over HTTP those of a session; one more is refused.
 pub const REQUESTS_MAX: usize = 256;
 /// Cancelled requests whose ids are not taken again yet: their last words would pass for an answer.
 const CANCELLED_MAX: usize = 1024;
@@ -60,8 +60,7 @@ impl Requests {
             return Err(taken_id());
         }
         if table.open.len() >= REQUESTS_MAX {
-            let said = format!("{REQUESTS_MAX} requests are under way; wait for an answer");
-            return Err(ErrorData::new(ErrorCode::INTERNAL_ERROR, said, None));
+            return Err(too_many(REQUESTS_MAX));
         }
         if table.answered.contains(id) || table.open.len() + table.answered.len() >= REQUESTS_MAX {
             return Ok(false);
@@ -139,6 +138,12 @@ impl DirectAnswer {
 pub(crate) fn taken_id() -> ErrorData {
     let said = "this id belongs to an earlier request; give each request one of its own";
     ErrorData::invalid_request(said, None)
+}
+
+/// What to answer to one request more than `most`.
+pub(crate) fn too_many(most: usize) -> ErrorData {
+    let said = format!("{most} requests are under way; wait for an answer");
+    ErrorData::new(ErrorCode::INTERNAL_ERROR, said, None)
 }
 
 /// A message as it is written.

@@ -175,10 +175,13 @@ pub(crate) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
 }
 
-/// The arguments of a call as its client wrote them, by either transport.
-pub(crate) fn raw_arguments(context: &RequestContext<RoleServer>) -> Option<RawArguments> {
-    let over_http = || context.extensions.get::<::http::request::Parts>()?.extensions.get::<RawArguments>();
-    context.extensions.get::<RawArguments>().or_else(over_http).cloned()
+/// The arguments of a call as its client wrote them, by either transport. They are held here no
+/// longer.
+pub(crate) fn take_raw_arguments(context: &mut RequestContext<RoleServer>) -> Option<RawArguments> {
+    let extensions = &mut context.extensions;
+    extensions
+        .remove::<RawArguments>()
+        .or_else(|| extensions.get_mut::<::http::request::Parts>()?.extensions.remove::<RawArguments>())
 }
 
 /// Which client asks, as far as it can be told from others.

@@ -80,6 +80,28 @@ fn a_person_is_asked_while_the_call_waits() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Of what came with a call nothing is kept while it waits but what the call needs.
+#[test]
+fn calls_that_wait_hold_little_of_what_they_brought() -> anyhow::Result<()> {
+    let home = asking()?;
+    let mut server = Server::start(&home, json!({ "elicitation": {} }))?;
+    let mut call = write("x");
+    call["_meta"] = json!({ "example.org/padding": "x".repeat(8 << 20) });
+    let mut asked = |calls: usize| -> anyhow::Result<u64> {
+        for _ in 0..calls {
+            server.begin("tools/call", call.clone())?;
+            let question = server.next()?;
+            ensure!(question["method"] == "elicitation/create", "{question}");
+        }
+        server.kib("VmRSS")
+    };
+    // The first ones make room that the next ones have again.
+    let before = asked(4)?;
+    let more = asked(20)?.saturating_sub(before);
+    ensure!(more < 80 << 10, "160 MiB came, and {more} KiB more are held");
+    Ok(())
+}
+
 #[test]
 fn a_question_ends_with_its_call() -> anyhow::Result<()> {
     let home = asking()?;

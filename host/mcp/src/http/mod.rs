@@ -5,10 +5,11 @@ mod admission;
 mod body;
 mod sessions;
 
-pub use body::BODY_BYTES_MAX;
-pub use sessions::{SESSION_AGE_MAX, SESSION_IDLE_MAX, SESSIONS_MAX};
+pub use body::{BODY_BYTES_MAX, LARGE_BODIES_BYTES_MAX, SMALL_BODY_BYTES_MAX};
+pub use sessions::{SESSION_AGE_MAX, SESSION_IDLE_MAX, SESSION_REQUESTS_MAX, SESSIONS_MAX};
 
 use crate::message::{RefusedMessage, RpcFrame, read, take_arguments};
+use crate::requests::REQUESTS_MAX;
 use crate::server::{ClientKey, McpServer};
 use admission::RequestCheck;
 use bytes::Bytes;
@@ -68,7 +69,12 @@ pub struct ClientBounds {
     connections: usize,
     head: Duration,
     body: Duration,
+    large_bodies: usize,
     sessions: usize,
+    /// Of one session.
+    requests: usize,
+    /// Of all sessions.
+    session_requests: usize,
     session_idle: Duration,
     session_age: Duration,
 }
@@ -80,7 +86,10 @@ impl Default for ClientBounds {
             connections: CONNECTIONS_MAX,
             head: HEAD_PATIENCE,
             body: BODY_PATIENCE,
+            large_bodies: LARGE_BODIES_BYTES_MAX,
             sessions: SESSIONS_MAX,
+            requests: REQUESTS_MAX,
+            session_requests: SESSION_REQUESTS_MAX,
             session_idle: SESSION_IDLE_MAX,
             session_age: SESSION_AGE_MAX,
         }
@@ -157,6 +166,7 @@ impl BoundListener {
         let edge = Arc::new(ConnectionContext {
             admission: RequestCheck::new(&self.config),
             sessions: Sessions::new(server, bounds, stop.clone()),
+            large_bodies: Arc::new(Semaphore::new(bounds.large_bodies)),
             bounds,
         });
         let room = Arc::new(Semaphore::new(bounds.connections));
@@ -206,6 +216,8 @@ type Answer = Response<BoxBody<Bytes, Infallible>>;
 struct ConnectionContext<S> {
     admission: RequestCheck,
     sessions: Sessions<S>,
+    /// Bytes of long bodies that there is room for.
+    large_bodies: Arc<Semaphore>,
     bounds: ClientBounds,
 }
 
@@ -262,13 +274,18 @@ impl<S: ServerHandler + Clone> ConnectionContext<S> {
         if !is_json(head.headers.get(header::CONTENT_TYPE)) {
             return text_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send application/json");
         }
-        let mut bytes = match body::read(&head.headers, body, self.bounds.body).await {
-            Ok(bytes) => bytes,
+        let read_body = body::read(&head.headers, body, self.bounds.body, &self.large_bodies).await;
+        let (mut bytes, room) = match read_body {
+            Ok(body) => body,
             Err((status, said)) => {
                 // All else that comes on this connection is the rest of that body.
                 return with_header(text_response(status, said), header::CONNECTION, "close");
             }
         };
+        if let Some(room) = room {
+            // The call's worker has it, and goes on in a session when the client is gone.
+            head.extensions.insert(Arc::new(room));
+        }
         // The library reads a message of its own and holds it while the call lasts, so this one is
         // gone before.
         let (begins, id) = {
@@ -311,10 +328,11 @@ fn is_json(given: Option<&HeaderValue>) -> bool {
     essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
 }
 
-/// What is no message is a bad request; a call of a wrong shape is answered like any other.
+/// What is no message is a bad request; a call of a wrong shape is answered like any other, and so
+/// is one too many.
 fn refuse(RefusedMessage { id, error }: RefusedMessage) -> Answer {
     let status = match error.code {
-        ErrorCode::INVALID_PARAMS => StatusCode::OK,
+        ErrorCode::INVALID_PARAMS | ErrorCode::INTERNAL_ERROR => StatusCode::OK,
         _ => StatusCode::BAD_REQUEST,
     };
     let text = serde_json::to_vec(&ServerJsonRpcMessage::error(*error, id)).unwrap_or_default();

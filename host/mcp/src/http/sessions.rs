@@ -3,7 +3,7 @@
 
 use super::{Answer, BODY_BYTES_MAX, ClientBounds, refuse, text_response, with_header};
 use crate::message::RefusedMessage;
-use crate::requests::taken_id;
+use crate::requests::{taken_id, too_many};
 use crate::server::ClientKey;
 use bytes::Bytes;
 use cofferdam_core::lock::lock;
@@ -11,7 +11,7 @@ use http::{HeaderMap, Request, StatusCode, header};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Body;
 use rmcp::ServerHandler;
-use rmcp::model::RequestId;
+use rmcp::model::{ErrorData, RequestId};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use std::collections::{HashMap, HashSet};
@@ -26,6 +26,9 @@ pub const SESSIONS_MAX: usize = 256;
 pub const SESSION_IDLE_MAX: Duration = Duration::from_secs(30 * 60);
 /// The longest that a session lasts.
 pub const SESSION_AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+/// Requests that may be under way in all sessions; one more is refused. A request goes on when its
+/// connection ends, so connections do not bound them.
+pub const SESSION_REQUESTS_MAX: usize = 1024;
 const ID: &str = "mcp-session-id";
 
 pub(super) struct Sessions<S> {
@@ -39,13 +42,14 @@ pub(super) struct Sessions<S> {
     bounds: ClientBounds,
 }
 
-/// The ids of requests that are under way, each with its session.
-type OpenRequests = Arc<Mutex<HashSet<(Arc<str>, RequestId)>>>;
+/// The ids of requests that are under way, by session. None of the sets is empty.
+type OpenRequests = Arc<Mutex<HashMap<Arc<str>, HashSet<RequestId>>>>;
 
 /// A request of a session: no other one of the session has its id until this is dropped.
 struct SessionRequest {
     open: OpenRequests,
-    key: (Arc<str>, RequestId),
+    session: Arc<str>,
+    id: RequestId,
 }
 
 struct BegunSession {
@@ -55,17 +59,42 @@ struct BegunSession {
 }
 
 impl SessionRequest {
-    /// None where the id is taken.
-    fn begin(open: &OpenRequests, session: Arc<str>, id: RequestId) -> Option<Arc<Self>> {
-        let key = (session, id);
-        let is_new = lock(open).insert(key.clone());
-        is_new.then(|| Arc::new(Self { open: open.clone(), key }))
+    /// A request that begins.
+    ///
+    /// # Errors
+    /// What to answer to one whose id is taken, or that is too much.
+    fn begin(
+        open: &OpenRequests,
+        (session, id): (Arc<str>, RequestId),
+        bounds: &ClientBounds,
+    ) -> Result<Arc<Self>, ErrorData> {
+        let mut table = lock(open);
+        let in_all: usize = table.values().map(HashSet::len).sum();
+        let own = table.get(&session);
+        if own.is_some_and(|own| own.contains(&id)) {
+            return Err(taken_id());
+        }
+        if own.map_or(0, HashSet::len) >= bounds.requests {
+            return Err(too_many(bounds.requests));
+        }
+        if in_all >= bounds.session_requests {
+            return Err(too_many(bounds.session_requests));
+        }
+        table.entry(session.clone()).or_default().insert(id.clone());
+        drop(table);
+        Ok(Arc::new(Self { open: open.clone(), session, id }))
     }
 }
 
 impl Drop for SessionRequest {
     fn drop(&mut self) {
-        lock(&self.open).remove(&self.key);
+        let mut open = lock(&self.open);
+        if let Some(own) = open.get_mut(&self.session) {
+            own.remove(&self.id);
+            if own.is_empty() {
+                open.remove(&self.session);
+            }
+        }
     }
 }
 
@@ -100,13 +129,14 @@ impl<S: ServerHandler + Clone> Sessions<S> {
         let Some(id) = id.filter(|_| is_open) else {
             return self.service.handle(request).await;
         };
-        let Some(taken) = SessionRequest::begin(&self.requests, session, id.clone()) else {
-            return refuse(RefusedMessage::new(Some(id), taken_id()));
+        let taken = match SessionRequest::begin(&self.requests, (session, id.clone()), &self.bounds) {
+            Ok(taken) => taken,
+            Err(error) => return refuse(RefusedMessage::new(Some(id), error)),
         };
         // Its worker has it too: in a session that goes on when the client is gone, and
         // the answer to another request with this id would be this one's.
         request.extensions_mut().insert(taken.clone());
-        request.extensions_mut().insert(ClientKey(taken.key.0.clone()));
+        request.extensions_mut().insert(ClientKey(taken.session.clone()));
         let answer = self.service.handle(request).await;
         if answer.body().size_hint().exact().is_some() {
             return answer;

@@ -44,9 +44,9 @@ impl Gated {
     }
 
     /// A client whose request waits.
-    async fn pinged(&self, server: &Serving, session: &str) -> Client {
+    async fn pinged(&self, server: &Serving, session: &str, ping: &str) -> Client {
         let mut client = server.connect().await;
-        client.send(&request("POST", Some(session), "Connection: close\r\n", PING)).await;
+        client.send(&request("POST", Some(session), "Connection: close\r\n", ping)).await;
         self.waits().await;
         client
     }
@@ -115,6 +115,13 @@ impl Serving {
         id.map(str::to_owned).ok_or(answer)
     }
 
+    /// A session that is ready.
+    async fn session(&self) -> String {
+        let session = self.begin().await.expect("room");
+        assert_eq!(self.status(&session).await, 202);
+        session
+    }
+
     /// The status of a request in a session.
     async fn status(&self, session: &str) -> u16 {
         status(&self.ask("POST", Some(session), INITIALIZED).await)
@@ -155,6 +162,10 @@ impl Client {
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"a test","version":"1"}}}"#;
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 const PING: &str = r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#;
+
+fn ping(id: &str) -> String {
+    PING.replace(r#""p""#, &format!("{id:?}"))
+}
 
 fn request(method: &str, session: Option<&str>, more: &str, body: &str) -> String {
     let session = session.map(|id| format!("Mcp-Session-Id: {id}\r\n")).unwrap_or_default();
@@ -314,7 +325,7 @@ async fn an_id_is_taken_in_its_session_while_its_request_is_under_way() {
     let (one, other) = (server.begin().await.expect("room"), server.begin().await.expect("room"));
     assert_eq!((server.status(&one).await, server.status(&other).await), (202, 202));
     // Each session has ids of its own.
-    let under_way = [gated.pinged(&server, &one).await, gated.pinged(&server, &other).await];
+    let under_way = [gated.pinged(&server, &one, PING).await, gated.pinged(&server, &other, PING).await];
     let refused = server.ask("POST", Some(&one), PING).await;
     assert_eq!(status(&refused), 400, "{refused}");
     assert!(refused.contains("-32600") && refused.contains(r#""id":"p""#), "{refused}");
@@ -328,7 +339,7 @@ async fn an_id_is_taken_in_its_session_while_its_request_is_under_way() {
     assert_eq!(status(&server.ask("POST", Some(&one), PING).await), 200, "it is free again");
     gated.waits().await;
     // It goes on for a client that is gone, and its id is free when it is over.
-    drop(gated.pinged(&server, &one).await);
+    drop(gated.pinged(&server, &one, PING).await);
     assert_eq!(status(&server.ask("POST", Some(&one), PING).await), 400);
     gated.let_go();
     gated.let_go();
@@ -338,6 +349,62 @@ async fn an_id_is_taken_in_its_session_while_its_request_is_under_way() {
         }
     };
     tokio::time::timeout(PATIENCE, free).await.expect("it is free again");
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_request_too_many_is_refused_also_where_the_clients_of_the_others_are_gone() {
+    let gated = Gated::new();
+    let bounds = ClientBounds { requests: 2, session_requests: 3, ..ClientBounds::default() };
+    let server = Serving::with(gated.clone(), bounds);
+    let (one, other) = (server.session().await, server.session().await);
+    let check = async |session: &str, id: &str, said: &str| {
+        let refused = server.ask("POST", Some(session), &ping(id)).await;
+        assert!(status(&refused) == 200 && refused.contains("-32603"), "{refused}");
+        assert!(refused.contains(said), "{refused}");
+    };
+    for id in ["a", "b"] {
+        drop(gated.pinged(&server, &one, &ping(id)).await);
+    }
+    check(&one, "c", "2 requests are under way").await;
+    drop(gated.pinged(&server, &other, &ping("a")).await);
+    check(&other, "b", "3 requests are under way").await;
+    // Those that wait, and the next one.
+    for _ in 0..4 {
+        gated.let_go();
+    }
+    let free = async {
+        while !server.ask("POST", Some(&one), &ping("c")).await.contains(r#""result""#) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, free).await.expect("there is room again");
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_long_body_waits_for_those_that_are_held_and_a_short_one_does_not() {
+    let gated = Gated::new();
+    let bounds = ClientBounds { large_bodies: 100_000, body: SHORT * 5, ..ClientBounds::default() };
+    let server = Serving::with(gated.clone(), bounds);
+    let session = server.session().await;
+    let blanks = " ".repeat(60_000);
+    let long = |id: &str| ping(id) + &blanks;
+    // Its client is gone, and it is held.
+    drop(gated.pinged(&server, &session, &long("a")).await);
+    let whole = request("POST", Some(&session), "", &long("b"));
+    let cut_off = async || {
+        let mut client = server.connect().await;
+        client.send(&whole[..whole.len() - blanks.len()]).await;
+        status(&client.rest().await)
+    };
+    assert_eq!(cut_off().await, 503, "there is no room");
+    let short = gated.pinged(&server, &session, &ping("c")).await;
+    gated.let_go();
+    gated.let_go();
+    assert_eq!(status(&short.rest().await), 200);
+    let free = async { while cut_off().await != 408 {} };
+    tokio::time::timeout(PATIENCE, free).await.expect("there is room again, and the rest does not come");
     server.end().await;
 }
 

@@ -1,5 +1,6 @@
-//! The order in which files change: the journal first, then the intent, then the files, and the
-//! outcome when the call ends.
+//! The order in which files change: the journal first, then the intent, then what goes to another
+//! request, then the files, and the outcome when the call ends. The other request may not take what
+//! it is handed, and then no file changes; what it has taken, it sends in every case.
 //!
 //! Nothing of it happens after the watchdog has answered.
 
@@ -78,12 +79,14 @@ impl Warden {
         match workspace.publish(plan) {
             Ok(files) => record.files = [before, files, added].concat(),
             Err(mut failure) => {
-                failure.landed.splice(..0, before);
+                let elsewhere = reply.is_some_and(|reply| *reply.request() != record.facts.turn);
+                let handed = added.into_iter().filter(|_| elsewhere);
+                failure.landed.splice(..0, before.into_iter().chain(handed));
                 record.files = failure.landed.clone();
                 return Err(failure.into());
             }
         }
-        // Not before: what fails until here adds nothing.
+        // Not before: what fails until here adds nothing to the call's own reply.
         if let Some(reply) = reply {
             reply.keep();
         }

@@ -44,7 +44,8 @@ pub struct CallJob<'a> {
     /// change any more.
     pub commit: &'a dyn Fn() -> bool,
     /// Hands the files of an answer to the other request that it names, once; nothing where it
-    /// names none. An error says why that does not take them; nothing is published then.
+    /// names none. An error says why that does not take them; nothing is published then. They stay
+    /// there where publishing fails, as its error and the outcome say.
     pub deliver: &'a dyn Fn(&ToolAnswer) -> Result<(), ToolError>,
 }
 

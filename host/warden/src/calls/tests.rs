@@ -3,10 +3,11 @@
 use super::output::{OUTPUT_AGE_MAX, OUTPUTS_MAX, OUTPUTS_REMOVED_MAX};
 use super::publication::Publication;
 use super::*;
+use crate::attachments::outgoing::{OutgoingBytes, OutgoingFile};
 use crate::audit::{EntryRange, LogEntry, LogSelection, read_entries};
 use crate::{publish, sandbox};
 use cofferdam_confine as confine;
-use cofferdam_core::audit::{AuditEvent, CallFacts};
+use cofferdam_core::audit::{AuditEvent, CallFacts, Effect};
 use cofferdam_core::host_call::Disposition;
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::tool::ErrorCode;
@@ -161,4 +162,47 @@ fn a_plan_is_carried_out_or_gone_on_with_only_where_its_turn_is_this_ones_still(
         assert_eq!((refused.message.as_str(), record.intent), ("another node has it", None));
     }
     assert!(!dir.path().join("workspace/shared/a").exists());
+}
+
+/// The other request sends what it was handed in every case; the call's own reply has nothing of a
+/// call that failed.
+#[test]
+fn a_call_whose_changes_fail_says_what_another_request_has_of_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let warden = warden(dir.path());
+    let workspace = warden.workspaces().default_workspace().clone();
+    let turn = TurnId::new("test");
+    let caller = Caller { channel: "test".into(), sender: "1".into() };
+    let facts = CallFacts::new(turn.call(0), turn, caller, "t", serde_json::json!({}));
+    for (to, handed) in [("other", 1), ("test", 0)] {
+        let path = GuestPath::parse(&format!("/shared/{to}")).expect("a path");
+        let budget = Arc::new(publish::CallBudget::new(ByteSize(1), || None));
+        let mut staged = workspace.stage(&path, Disposition::Replace, &budget).expect("staged");
+        staged.write(b"x").expect("there is room");
+        let plan = vec![staged.seal().expect("sealed").into()];
+        // No file replaces a folder.
+        std::fs::create_dir_all(dir.path().join("workspace/shared").join(to)).expect("made");
+        let mut reply = warden.outgoing().addition(&TurnId::new(to));
+        let body = OutgoingBytes::Contents(b"a,b".to_vec());
+        let file = OutgoingFile { body, name: Some("table.csv".into()), mime_type: None };
+        reply.take(vec![file], &|| Ok(())).expect("taken");
+        let mut record = CallRecord::begin(facts.clone(), CountedAs::Not, Arc::default());
+        let publication = Publication {
+            workspace: &workspace,
+            before: None,
+            plan,
+            reply: Some(reply),
+            commit: &|| true,
+            keep: &|_| Ok(()),
+            deliver: &|| Ok(()),
+        };
+        let failed = warden.publish(&mut record, publication).expect_err("a folder is there");
+        let is_attached = |effect: &Effect| matches!(effect, Effect::Attached(_));
+        assert!(record.files.len() == handed && record.files.iter().all(is_attached), "{record:?}");
+        assert_eq!(
+            failed.message.contains("(done before that: attached table.csv)"),
+            handed == 1,
+            "{failed}"
+        );
+    }
 }

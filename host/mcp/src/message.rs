@@ -20,6 +20,10 @@ pub const ID_BYTES_MAX: usize = 1 << 10;
 /// values they take many times the room that they take as text.
 pub const STRUCTURE_MAX: usize = 50_000;
 
+/// The parameters of `initialize`, which may have an icon of the client: they are kept for as long
+/// as the session lasts.
+pub const INITIALIZE_BYTES_MAX: usize = 256 << 10;
+
 /// What came, by what it is.
 #[derive(Debug)]
 pub enum RpcFrame {
@@ -146,6 +150,10 @@ fn parse(text: &str) -> Result<RpcFrame, RefusedMessage> {
     let params = envelope.params.map(RawValue::get).filter(|params| *params != "null");
     if params.is_some_and(|params| !params.starts_with('{')) {
         let said = "params must be an object, with each parameter by its name";
+        return Err(refused(ErrorData::invalid_params(said, None)));
+    }
+    if method == "initialize" && params.is_some_and(|params| params.len() > INITIALIZE_BYTES_MAX) {
+        let said = format!("the params of initialize have at most {INITIALIZE_BYTES_MAX} bytes; send less");
         return Err(refused(ErrorData::invalid_params(said, None)));
     }
     let is_call = method == "tools/call";
@@ -371,6 +379,23 @@ mod tests {
         };
         assert!(matches!(cancelled(&longest), RpcFrame::Message(_)));
         assert!(matches!(cancelled(&too_long), RpcFrame::Ignored));
+    }
+
+    #[test]
+    fn what_a_session_keeps_of_its_client_is_short() {
+        let request = |method: &str, name: &str| {
+            let client = format!(r#"{{"name":"{name}","version":"1"}}"#);
+            let params =
+                format!(r#"{{"protocolVersion":"2025-11-25","capabilities":{{}},"clientInfo":{client}}}"#);
+            format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{params}}}"#)
+        };
+        let long = "n".repeat(INITIALIZE_BYTES_MAX);
+        check(&request("initialize", &long), ErrorCode::INVALID_PARAMS, Some("7"));
+        // Of another method nothing is kept.
+        for (method, name) in [("initialize", &long[1000..]), ("no/such", &*long)] {
+            let taken = read(request(method, name).as_bytes());
+            assert!(matches!(taken, RpcFrame::Message(_)), "{method}: {taken:?}");
+        }
     }
 
     #[test]

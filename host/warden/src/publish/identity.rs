@@ -47,6 +47,16 @@ pub(super) fn snapshot(stat: &Stat) -> PathSnapshot {
     }
 }
 
+/// Whether this still is what was approved: of a file with the content that it had; of a directory
+/// which one it is, since what it holds changes with every write of anybody.
+pub(super) fn is_as_approved(stat: &Stat, seen: &PathSnapshot) -> bool {
+    let now = snapshot(stat);
+    match now.kind {
+        EntryKind::File => now == *seen,
+        EntryKind::Directory | EntryKind::Other => (now.kind, now.number) == (seen.kind, seen.number),
+    }
+}
+
 /// What an approval relies on where it is read: of a directory which one it is, since what it holds
 /// changes with every write of anybody.
 pub(super) fn read_snapshot(stat: &Stat) -> PathSnapshot {

@@ -7,17 +7,17 @@ use super::budget::CallBudget;
 use super::copy::CopyJob;
 use super::digest::RunningHash;
 use super::error::PublishError;
-use super::identity;
 use super::lock::{self, LockWait};
 use super::parents;
 use super::park::{self, ParkFolder};
+use super::plan;
 use super::quota::Reservation;
 use super::resolve::{self, ResolvedEntry};
 use super::stage::{StageBody, StageTarget};
 use super::temp::{StagingFolder, TempName, link_open_file, rename_new};
 use super::walk;
 use cofferdam_core::audit::{EntryKind, FileFacts};
-use cofferdam_policy::{GuestPath, PathSnapshot};
+use cofferdam_policy::{ExpectedEntry, GuestPath};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, Stat, fchmod, fsync, renameat};
 use rustix::io::Errno;
@@ -110,6 +110,13 @@ impl SealedFile {
         FileFacts { path, bytes: self.bytes, sha256: self.sha256.clone() }
     }
 
+    /// Publishes only over what was approved to be replaced.
+    pub(super) fn expect_approved(&mut self, expected: ExpectedEntry<'_>) {
+        if let ExpectedEntry::This(seen) = expected {
+            self.place.approved = Some(Box::new(seen.clone()));
+        }
+    }
+
     /// Publishes the file. On an error its name is as it was, and so are the directories.
     pub(super) fn land(mut self) -> Result<LandedAs, PublishError> {
         let (mount, umask) = (Arc::clone(&self.place.mount), self.place.inner.umask);
@@ -124,16 +131,12 @@ impl SealedFile {
     }
 
     fn place_in(&mut self, parent: &OwnedFd) -> Result<LandAttempt, PublishError> {
-        let path = || self.place.path.clone();
         let (_, leaf) = resolve::split(&self.place.path);
         let found = resolve::entry(parent, leaf)
             .map_err(|errno| resolve::explain(&self.place.mount.dir, &self.place.path, errno))?;
-        let as_approved = |seen: &PathSnapshot| matches!(&found, ResolvedEntry::File(old) if identity::snapshot(old) == *seen);
-        if self.place.approved.as_ref().is_some_and(|seen| !as_approved(seen)) {
-            return Err(PublishError::NotAsApproved { path: path() });
-        }
+        self.check_approved(parent)?;
         if self.place.expected.is_some() && !matches!(found, ResolvedEntry::File(_)) {
-            return Err(PublishError::Changed { path: path() });
+            return Err(PublishError::Changed { path: self.place.path.clone() });
         }
         resolve::may_take(&found, &self.place.path, self.place.disposition, EntryKind::File)?;
         match found {
@@ -167,6 +170,8 @@ impl SealedFile {
         // Held until the name is taken over: a process that expects the old file does not get in
         // between.
         let Some(_held) = self.hold_old(parent, old)? else { return Ok(LandAttempt::Changed) };
+        // Once more: who held the lock until now may have written.
+        self.check_approved(parent)?;
         self.set_mode(Mode::from_raw_mode(old.st_mode & 0o777))?;
         if self.temp.is_none() {
             let mount = Arc::clone(&self.place.mount);
@@ -181,6 +186,10 @@ impl SealedFile {
             temp.mark_renamed();
         }
         self.outcome(placed, walk::bytes_freed(old))
+    }
+
+    fn check_approved(&self, parent: &OwnedFd) -> Result<(), PublishError> {
+        plan::check_approved(parent, &self.place.path, self.place.approved.as_deref())
     }
 
     /// Locks the old file, and makes sure that it is what was expected. `None`: it lost its name.

@@ -8,9 +8,10 @@ use super::land::{LandedAs, SealedFile};
 use super::park::ParkFolder;
 use super::remove::PlannedRemove;
 use super::rename::PlannedRename;
-use super::{Workspace, resolve};
+use super::{Workspace, identity, resolve};
 use cofferdam_core::audit::Effect;
-use cofferdam_policy::GuestPath;
+use cofferdam_policy::{ExpectedEntry, GuestPath, PathSnapshot};
+use rustix::fd::OwnedFd;
 use std::sync::Arc;
 
 /// One step of a call's plan. Dropped, it does not happen.
@@ -45,6 +46,33 @@ impl PlannedChange {
             Self::Write(sealed) => sealed.path(),
             Self::Rename(rename) => rename.target(),
             Self::Remove(remove) => remove.path(),
+        }
+    }
+
+    /// Lands only on what is expected at each of its paths, and fails with
+    /// [`PublishError::NotAsApproved`] where anything else, or nothing, has the name then. That
+    /// nothing may be replaced is its disposition's to say.
+    ///
+    /// # Errors
+    /// [`PublishError::NotAsApproved`] where it is about something else already.
+    pub(crate) fn expect_approved<'a>(
+        &mut self,
+        expected: impl Fn(&GuestPath) -> ExpectedEntry<'a>,
+    ) -> Result<(), PublishError> {
+        match self {
+            Self::Write(sealed) => {
+                let target = expected(sealed.path());
+                sealed.expect_approved(target);
+                Ok(())
+            }
+            Self::Rename(rename) => {
+                let (source, target) = (expected(rename.source()), expected(rename.target()));
+                rename.expect_approved(source, target)
+            }
+            Self::Remove(remove) => {
+                let removed = expected(remove.path());
+                remove.expect_approved(removed)
+            }
         }
     }
 
@@ -158,11 +186,39 @@ impl Workspace {
     }
 }
 
+/// What must still have a name that goes. Something was found there, so that nothing is expected
+/// refuses it.
+pub(super) fn approved_to_go(
+    path: &GuestPath,
+    expected: ExpectedEntry<'_>,
+) -> Result<Option<Box<PathSnapshot>>, PublishError> {
+    match expected {
+        ExpectedEntry::Anything => Ok(None),
+        ExpectedEntry::Nothing => Err(PublishError::NotAsApproved { path: path.clone() }),
+        ExpectedEntry::This(seen) => Ok(Some(Box::new(seen.clone()))),
+    }
+}
+
+/// Refuses all but what was approved, if something was, at the name that `path` has in `parent`.
+pub(super) fn check_approved(
+    parent: &OwnedFd,
+    path: &GuestPath,
+    approved: Option<&PathSnapshot>,
+) -> Result<(), PublishError> {
+    let Some(seen) = approved else { return Ok(()) };
+    let found = resolve::handle(parent, resolve::split(path).1)
+        .map_err(|errno| PublishError::from_io(path, "looking at it", errno))?;
+    match found {
+        Some((_, stat)) if identity::is_as_approved(&stat, seen) => Ok(()),
+        _ => Err(PublishError::NotAsApproved { path: path.clone() }),
+    }
+}
+
 /// The handle and stat of what `path` stands for, for a change of its name.
 pub(super) fn find(
     mount: &super::temp::StagingFolder,
     path: &GuestPath,
-) -> Result<(rustix::fd::OwnedFd, rustix::fs::Stat), PublishError> {
+) -> Result<(OwnedFd, rustix::fs::Stat), PublishError> {
     if path.is_mount() {
         return Err(PublishError::IsAMount { path: path.clone() });
     }

@@ -21,7 +21,7 @@ use super::{Inner, Workspace, walk};
 use cofferdam_core::audit::{EntryKind, RemoveRecord};
 use cofferdam_core::host_call::Planning;
 use cofferdam_core::text::one_line;
-use cofferdam_policy::{GuestPath, PathSnapshot};
+use cofferdam_policy::{ExpectedEntry, GuestPath, PathSnapshot};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FlockOperation, Stat, flock, fsync, unlinkat};
 use rustix::io::Errno;
@@ -45,6 +45,8 @@ pub(crate) struct PlannedRemove {
     /// Removed only if it is this very version; for the source of a file that moves by being
     /// copied.
     pub(super) version: Option<PathSnapshot>,
+    /// What was approved to go.
+    approved: Option<Box<PathSnapshot>>,
     contents: Contents,
     summary: Planning,
 }
@@ -83,6 +85,7 @@ impl Workspace {
             handle,
             identity: FileIdentity::from_stat(&stat),
             version: None,
+            approved: None,
             contents,
             summary,
         })
@@ -146,6 +149,19 @@ impl PlannedRemove {
         RemoveRecord { path: self.path.to_string(), removed: kind, entries }
     }
 
+    /// Removes only what was approved to go.
+    ///
+    /// # Errors
+    /// Nothing was expected there, or something else than what was copied.
+    pub(super) fn expect_approved(&mut self, expected: ExpectedEntry<'_>) -> Result<(), PublishError> {
+        self.approved = plan::approved_to_go(&self.path, expected)?;
+        match (&self.version, self.approved.as_deref()) {
+            // Told before the copy is published.
+            (Some(copied), Some(seen)) if copied != seen => Err(self.replaced_error()),
+            _ => Ok(()),
+        }
+    }
+
     /// Removes it. On an error it has its name, unless [`PublishError::Remains`] says otherwise.
     pub(super) fn land(self) -> Result<LandedAs, PublishError> {
         let (way, leaf) = resolve::split(&self.path);
@@ -176,7 +192,8 @@ impl PlannedRemove {
         match found {
             Some((_, stat))
                 if FileIdentity::from_stat(&stat) == self.identity
-                    && self.version.as_ref().is_none_or(|version| *version == identity::snapshot(&stat)) =>
+                    && self.version.as_ref().is_none_or(|version| *version == identity::snapshot(&stat))
+                    && self.approved.as_ref().is_none_or(|seen| identity::is_as_approved(&stat, seen)) =>
             {
                 Ok(stat)
             }
@@ -185,7 +202,11 @@ impl PlannedRemove {
     }
 
     fn replaced_error(&self) -> PublishError {
-        PublishError::Exchanged { path: self.path.clone() }
+        let path = self.path.clone();
+        match self.approved {
+            Some(_) => PublishError::NotAsApproved { path },
+            None => PublishError::Exchanged { path },
+        }
     }
 
     fn unlink(

@@ -17,7 +17,7 @@ use super::tree::{Uncounted, Unreadable};
 use super::{Contents, Disposition, Inner, Workspace, lock, parents, source, walk};
 use cofferdam_core::audit::{EntryKind, MoveRecord};
 use cofferdam_core::host_call::Planning;
-use cofferdam_policy::GuestPath;
+use cofferdam_policy::{ExpectedEntry, GuestPath, PathSnapshot};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Stat, StatxFlags, fstat, fsync, renameat, statx, unlinkat};
 use rustix::io::Errno;
@@ -35,6 +35,10 @@ pub(crate) struct PlannedRename {
     /// What was found: open, so that its number is not given to something else.
     handle: OwnedFd,
     identity: FileIdentity,
+    /// What was approved to move.
+    approved_source: Option<Box<PathSnapshot>>,
+    /// What was approved to be replaced.
+    approved_target: Option<Box<PathSnapshot>>,
 }
 
 impl Workspace {
@@ -92,6 +96,8 @@ impl Workspace {
             disposition,
             handle,
             identity,
+            approved_source: None,
+            approved_target: None,
         };
         Ok((vec![PlannedChange::Rename(rename)], summary))
     }
@@ -143,6 +149,11 @@ fn refuse_itself(source: &GuestPath, target: &GuestPath) -> Result<(), PublishEr
 }
 
 impl PlannedRename {
+    /// The path that goes.
+    pub(super) fn source(&self) -> &GuestPath {
+        &self.source
+    }
+
     /// The path that it will have.
     pub(crate) fn target(&self) -> &GuestPath {
         &self.target
@@ -155,6 +166,22 @@ impl PlannedRename {
             kind: self.identity.kind(),
             inode: self.identity.inode(),
         }
+    }
+
+    /// Renames only what was approved to move, over what was approved to be replaced.
+    ///
+    /// # Errors
+    /// Nothing was expected at the source.
+    pub(super) fn expect_approved(
+        &mut self,
+        source: ExpectedEntry<'_>,
+        target: ExpectedEntry<'_>,
+    ) -> Result<(), PublishError> {
+        self.approved_source = plan::approved_to_go(&self.source, source)?;
+        if let ExpectedEntry::This(seen) = target {
+            self.approved_target = Some(Box::new(seen.clone()));
+        }
+        Ok(())
     }
 
     /// Renames it. On an error nothing was renamed, unless [`PublishError::Crossed`] or
@@ -189,7 +216,11 @@ impl PlannedRename {
     }
 
     fn replaced_error(&self) -> PublishError {
-        PublishError::Exchanged { path: self.source.clone() }
+        let path = self.source.clone();
+        match self.approved_source {
+            Some(_) => PublishError::NotAsApproved { path },
+            None => PublishError::Exchanged { path },
+        }
     }
 
     fn place(&self, source: &OwnedFd, target: &OwnedFd) -> Result<LandAttempt, PublishError> {
@@ -200,6 +231,9 @@ impl PlannedRename {
         resolve::may_take(&entry, &self.target, self.disposition, self.identity.kind())?;
         let old = if let ResolvedEntry::File(old) = &entry { Some(old) } else { None };
         let Some(_held) = self.hold(source, target, old) else { return Ok(LandAttempt::Changed) };
+        // Under the locks: who held one of them until now may have written.
+        plan::check_approved(source, &self.source, self.approved_source.as_deref())?;
+        plan::check_approved(target, &self.target, self.approved_target.as_deref())?;
         let renamed = match old {
             None => self.take_free_name(source, target)?,
             // Two names of one file, which the system's rename leaves as they are.

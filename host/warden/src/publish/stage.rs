@@ -207,12 +207,6 @@ impl StagedFile {
         self.place.expected = Some(sha256);
     }
 
-    /// Publishes only over what was approved to be replaced, and fails with
-    /// [`PublishError::NotAsApproved`] where anything else, or nothing, has the name then.
-    pub(crate) fn expect_approved(&mut self, seen: PathSnapshot) {
-        self.place.approved = Some(Box::new(seen));
-    }
-
     /// The finished file, its bytes on disk. Nothing can be appended any more.
     ///
     /// # Errors

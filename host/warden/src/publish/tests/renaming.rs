@@ -232,6 +232,45 @@ fn between_filesystems_a_file_is_copied_and_its_source_removed_if_unchanged() {
 }
 
 #[test]
+fn between_filesystems_what_was_approved_moves_over_what_was_approved() {
+    const NAME: &str =
+        "publish::tests::renaming::between_filesystems_what_was_approved_moves_over_what_was_approved";
+    let Some((room, other)) = Room::across(NAME) else { return };
+    let (source, target) = (room.host("/shared/file"), other.path().join("file"));
+    fs::write(&source, "new").unwrap();
+    fs::write(&target, "old").unwrap();
+    let seen = |at: &str| room.workspace.snapshot(&path(at)).unwrap().unwrap();
+    let plan = || {
+        let (from, to) = (path("/shared/file"), path("/tmp/file"));
+        room.workspace.plan_rename(&from, &to, Replace, &budget()).unwrap().0
+    };
+
+    // What was copied must be what was approved: told before the copy lands.
+    let approved = seen("/shared/file");
+    fs::write(&source, "newer").unwrap();
+    let mut planned = plan();
+    let [copy, removal] = &mut planned[..] else { panic!("no copy") };
+    copy.expect_approved(|_| ExpectedEntry::Anything).unwrap();
+    let refused = removal.expect_approved(|_| ExpectedEntry::This(&approved)).unwrap_err();
+    assert_eq!(refused.code(), ErrorCode::ApprovalDenied);
+    let refused = removal.expect_approved(|_| ExpectedEntry::Nothing).unwrap_err();
+    assert_eq!(refused.code(), ErrorCode::ApprovalDenied);
+    drop(planned);
+
+    // What the copy replaces is looked at when it lands.
+    let (from, to) = (seen("/shared/file"), seen("/tmp/file"));
+    let mut planned = plan();
+    for step in &mut planned {
+        let expected = |at: &GuestPath| ExpectedEntry::This(if at.mount() == "/tmp" { &to } else { &from });
+        step.expect_approved(expected).unwrap();
+    }
+    fs::write(&target, "somebody's").unwrap();
+    assert_eq!(room.workspace.publish(planned).unwrap_err().code(), ErrorCode::ApprovalDenied);
+    assert_eq!(fs::read(&target).unwrap(), b"somebody's");
+    assert_eq!(fs::read(&source).unwrap(), b"newer");
+}
+
+#[test]
 fn what_a_rename_replaces_is_free_again() {
     let room = Room::with(StagingMethod::detect(), 0o022, ByteSize::kib(10));
     let held = || room.workspace.inner.quota.landed_bytes();

@@ -11,7 +11,6 @@ use cofferdam_core::host_call::{
 use cofferdam_core::message::{Address, OutgoingAttachment};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_policy::ExpectedEntry;
 
 impl Authority {
     pub(super) fn attachment(&self, index: u32) -> Result<Blob, ToolError> {
@@ -32,10 +31,7 @@ impl Authority {
         if self.staged.len() >= STAGED_MAX {
             return Err(PublishError::StagedCount { path, limit: STAGED_MAX }.into());
         }
-        let mut file = self.workspace()?.stage(&path, disposition, &self.budget)?;
-        if let ExpectedEntry::This(seen) = self.permit.expected(&path) {
-            file.expect_approved(seen.clone());
-        }
+        let file = self.workspace()?.stage(&path, disposition, &self.budget)?;
         let id = StagedId(self.staged_ever);
         self.staged_ever += 1;
         self.staged.insert(id, file);
@@ -74,7 +70,7 @@ impl Authority {
     pub(super) fn seal(&mut self, file: StagedId) -> Result<ContentHash, ToolError> {
         let sealed = self.staged.remove(&file).ok_or_else(no_such_file)?.seal()?;
         let facts = sealed.facts();
-        self.plan.extend(vec![PlannedChange::Write(sealed)])?;
+        self.add_to_plan(vec![PlannedChange::Write(sealed)])?;
         Ok(ContentHash { bytes: facts.bytes, sha256: facts.sha256 })
     }
 
@@ -89,7 +85,7 @@ impl Authority {
         self.may_go(&from)?;
         let disposition = self.as_approved(&to, disposition)?;
         let (steps, summary) = self.workspace()?.plan_rename(&from, &to, disposition, &self.budget)?;
-        self.plan.extend(steps)?;
+        self.add_to_plan(steps)?;
         Ok(summary)
     }
 
@@ -99,8 +95,16 @@ impl Authority {
         self.may_go(&path)?;
         let step = self.workspace()?.plan_remove(&path, contents, &self.budget)?;
         let summary = step.summary();
-        self.plan.extend(vec![PlannedChange::Remove(step)])?;
+        self.add_to_plan(vec![PlannedChange::Remove(step)])?;
         Ok(summary)
+    }
+
+    /// Adds steps to the plan. What was looked at by now is looked at again when each one lands.
+    fn add_to_plan(&mut self, mut steps: Vec<PlannedChange>) -> Result<(), ToolError> {
+        for step in &mut steps {
+            step.expect_approved(|path| self.permit.expected(path))?;
+        }
+        Ok(self.plan.extend(steps)?)
     }
 
     pub(super) fn add_to_reply(

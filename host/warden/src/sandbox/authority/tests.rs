@@ -153,6 +153,63 @@ fn what_nobody_saw_is_neither_moved_nor_removed() {
 }
 
 #[test]
+fn what_was_approved_is_moved_over_what_was_approved_and_nothing_else() {
+    let moved = |room: &Room, between: &dyn Fn()| {
+        let mut authority = room.authority();
+        authority.rename("/shared/mine", "/shared/other", Disposition::Replace)?;
+        between();
+        let (plan, _, _) = authority.take_plan();
+        room.workspace.publish(plan).map(|_| ()).map_err(ToolError::from)
+    };
+    let room = Room::new();
+    let other = room.mine().with_file_name("other");
+    let put_both = || {
+        room.put("mine");
+        std::fs::write(&other, "old").expect("writable");
+    };
+    for changed in [room.mine(), other.clone()] {
+        put_both();
+        let refused = moved(&room, &|| std::fs::write(&changed, "another").expect("writable"));
+        assert_eq!(refused.map_err(|e| e.code), Err(ErrorCode::ApprovalDenied), "{}", changed.display());
+        assert_eq!(std::fs::read(&changed).expect("there"), b"another");
+        assert!(room.mine().exists() && other.exists());
+
+        put_both();
+        let gone = moved(&room, &|| std::fs::remove_file(&changed).expect("there"));
+        assert_eq!(gone.map_err(|e| e.code), Err(ErrorCode::ApprovalDenied), "{}", changed.display());
+        assert!(!changed.exists());
+    }
+    put_both();
+    moved(&room, &|| {}).expect("as it was approved");
+    assert_eq!(std::fs::read(&other).expect("there"), b"mine");
+    assert!(!room.mine().exists());
+}
+
+#[test]
+fn what_was_approved_is_removed_and_nothing_else() {
+    let removed = |room: &Room, between: &dyn Fn()| {
+        let mut authority = room.authority();
+        authority.remove("/shared/mine", Contents::Remove)?;
+        between();
+        let (plan, _, _) = authority.take_plan();
+        room.workspace.publish(plan).map(|_| ()).map_err(ToolError::from)
+    };
+    let room = Room::new();
+    room.put("old");
+    // In place: the file keeps its number.
+    let refused = removed(&room, &|| room.put("another"));
+    assert_eq!(refused.map_err(|e| e.code), Err(ErrorCode::ApprovalDenied));
+    assert_eq!(std::fs::read(room.mine()).expect("there"), b"another");
+    removed(&room, &|| {}).expect("as it was approved");
+    assert!(!room.mine().exists());
+
+    // Of a directory it is which one: what it holds changes all the time.
+    std::fs::create_dir(room.mine()).expect("free");
+    removed(&room, &|| std::fs::write(room.mine().join("new"), "").expect("writable")).expect("the same one");
+    assert!(!room.mine().exists());
+}
+
+#[test]
 fn what_was_approved_is_read_and_nothing_else() {
     let copied = |room: &Room, mut authority: Authority| {
         let file = authority.stage("/shared/other", Disposition::CreateNew)?;

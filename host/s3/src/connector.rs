@@ -14,8 +14,8 @@ use std::time::Duration;
 const REQUEST_MAX: Duration = Duration::from_secs(60);
 /// No byte for so long.
 const SILENCE_MAX: Duration = Duration::from_secs(15);
-/// Tests wait for a part of both.
-const HASTE: u32 = if cfg!(test) { 15 } else { 1 };
+/// Tests wait for a part of these.
+pub(crate) const HASTE: u32 = if cfg!(test) { 15 } else { 1 };
 
 /// Makes the client.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 //! thread of the bucket's own, so that nobody's runtime has to be there.
 
 use crate::config::S3Config;
-use crate::connector::Connector;
+use crate::connector::{Connector, HASTE};
 use cofferdam_warden::attachments::outgoing::{Bucket, StoredBlob};
 use futures_util::TryStreamExt;
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
@@ -15,10 +15,14 @@ use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
 
 /// A request that failed is made again so often, and not begun later than this after the first.
 const RETRIES_MAX: usize = 2;
 const RETRIES_TIME_MAX: Duration = Duration::from_secs(20);
+/// All requests of one look, removal or fetch: a server may divide a listing into any number of
+/// pages. A blob that is put has as many parts as its bytes make.
+const LOOK_TIME_MAX: Duration = Duration::from_secs(120);
 /// Larger blobs go in parts of this size, the least that the API takes.
 const PART_BYTES: usize = 5 << 20;
 /// Parts that are in memory at once.
@@ -84,6 +88,18 @@ impl S3Bucket {
             .map_err(|_| io::Error::other("the request ended without an answer"))?
             .map_err(to_io_error)
     }
+
+    /// The same for what must not take long, however many requests it comes to.
+    fn wait_briefly<T, F>(&self, asked: F) -> io::Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = object_store::Result<T>> + Send + 'static,
+    {
+        self.wait(async move {
+            let in_time = timeout(LOOK_TIME_MAX / HASTE, asked).await;
+            in_time.unwrap_or_else(|late| Err(from_io(late.into())))
+        })
+    }
 }
 
 impl Drop for S3Bucket {
@@ -113,7 +129,7 @@ impl Bucket for S3Bucket {
 
     fn get(&self, sha256: &str, bytes_max: u64, to: File) -> io::Result<()> {
         let (store, path) = (self.store.clone(), self.path(sha256));
-        self.wait(async move {
+        self.wait_briefly(async move {
             let found = store.get(&path).await?;
             let (mut to, mut left) = (tokio::fs::File::from_std(to), bytes_max);
             let mut pieces = found.into_stream();
@@ -129,7 +145,7 @@ impl Bucket for S3Bucket {
 
     fn has(&self, sha256: &str) -> io::Result<bool> {
         let (store, path) = (self.store.clone(), self.path(sha256));
-        self.wait(async move {
+        self.wait_briefly(async move {
             match store.head(&path).await {
                 Err(object_store::Error::NotFound { .. }) => Ok(false),
                 found => found.map(|_| true),
@@ -140,13 +156,22 @@ impl Bucket for S3Bucket {
     fn list(&self, most: usize) -> io::Result<Vec<StoredBlob>> {
         let store = self.store.clone();
         let prefix = Path::from_iter(self.prefix.split('/').filter(|part| !part.is_empty()));
-        self.wait(async move {
-            let mut found = Vec::new();
+        self.wait_briefly(async move {
+            let (mut found, mut others) = (Vec::new(), 0);
             let mut listed = store.list(Some(&prefix));
             while let Some(object) = listed.try_next().await? {
-                found.extend(stored(&object, &prefix));
+                match stored(&object, &prefix) {
+                    Some(blob) => found.push(blob),
+                    None => others += 1,
+                }
                 if found.len() == most {
                     break;
+                }
+                // An error: nobody may take the blobs before the others for all that there are.
+                if others == most {
+                    let said =
+                        format!("{most} other objects lie among the blobs; give them a prefix of their own");
+                    return Err(from_io(io::Error::other(said)));
                 }
             }
             Ok(found)
@@ -155,7 +180,7 @@ impl Bucket for S3Bucket {
 
     fn remove(&self, sha256: &str) -> io::Result<()> {
         let (store, path) = (self.store.clone(), self.path(sha256));
-        self.wait(async move {
+        self.wait_briefly(async move {
             match store.delete(&path).await {
                 Err(object_store::Error::NotFound { .. }) => Ok(()),
                 removed => removed,

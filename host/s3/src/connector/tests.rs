@@ -37,7 +37,7 @@ fn bucket(answer: fn(&mut TcpStream)) -> (S3Bucket, Arc<AtomicUsize>) {
 
 fn head(stream: &mut TcpStream, length: usize) {
     let head = format!(
-        "HTTP/1.1 200 OK\r\nETag: \"e\"\r\nLast-Modified: Fri, 27 Nov 2026 08:00:00 GMT\r\nContent-Length: {length}\r\n\r\n"
+        "HTTP/1.1 200 OK\r\nETag: \"e\"\r\nLast-Modified: Fri, 27 Nov 2026 08:00:00 GMT\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n"
     );
     drop(stream.write_all(head.as_bytes()));
 }
@@ -83,4 +83,38 @@ fn more_bytes_than_a_file_may_have_are_not_taken() {
     let to = tempfile::tempfile().expect("a file");
     bucket.get(&"ab".repeat(32), 1000, to.try_clone().expect("a copy")).expect("as many as it may have");
     assert_eq!(to.metadata().expect("there").len(), 1000);
+}
+
+/// A page of a listing, with these names, after which there always is one more.
+fn page(stream: &mut TcpStream, names: &[&str]) {
+    let object = |name: &&str| {
+        format!(
+            "<Contents><Key>{name}</Key><Size>1</Size><LastModified>2026-11-27T08:00:00Z</LastModified></Contents>"
+        )
+    };
+    let objects: String = names.iter().map(object).collect();
+    let page = format!(
+        "<ListBucketResult>{objects}<NextContinuationToken>more</NextContinuationToken></ListBucketResult>"
+    );
+    head(stream, page.len());
+    drop(stream.write_all(page.as_bytes()));
+}
+
+#[test]
+fn a_listing_of_other_objects_ends_with_an_error() {
+    let (bucket, asked) = bucket(|stream| page(stream, &["one", "two", "three"]));
+    let error = bucket.list(5).expect_err("others");
+    assert_eq!(error.to_string(), "the bucket cannot be used now");
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn a_listing_of_empty_pages_is_given_up() {
+    let (bucket, _) = bucket(|stream| {
+        std::thread::sleep(Duration::from_millis(50));
+        page(stream, &[]);
+    });
+    let started = Instant::now();
+    assert_eq!(bucket.list(5).expect_err("late").to_string(), "the bucket cannot be used now");
+    assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
 }

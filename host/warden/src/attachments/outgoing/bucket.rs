@@ -41,7 +41,7 @@ pub trait Bucket: Send + Sync {
     /// What is there, and is named by a SHA-256: at most so many.
     ///
     /// # Errors
-    /// The connection's and the server's.
+    /// The connection's and the server's; as many other objects lie among them.
     fn list(&self, most: usize) -> io::Result<Vec<StoredBlob>>;
 
     /// Removes a blob; one that is not there is removed already.

@@ -5,7 +5,7 @@ use crate::hop::innermost_cause;
 use bytes::Bytes;
 use cofferdam_core::secret::Blanker;
 use cofferdam_core::web::{FailureKind, HttpFailure, PIECE_BYTES_MAX, Terms};
-use flate2::write::GzDecoder;
+use flate2::write::MultiGzDecoder;
 use reqwest::Response;
 use std::future::poll_fn;
 use std::io::Write;
@@ -24,7 +24,9 @@ pub(super) struct Unpacked {
     response: Response,
     /// Drives the connection while somebody waits for it; taken when this is dropped.
     runtime: Option<Runtime>,
-    unpacker: Option<GzDecoder<Vec<u8>>>,
+    unpacker: Option<MultiGzDecoder<Vec<u8>>>,
+    /// Whether the unpacker was given anything.
+    has_packed: bool,
     blanker: Blanker,
     terms: Terms,
     /// What came and was not unpacked yet.
@@ -52,11 +54,12 @@ impl Unpacked {
         blanker: Blanker,
         terms: Terms,
     ) -> Self {
-        let unpacker = is_gzip.then(|| GzDecoder::new(Vec::new()));
+        let unpacker = is_gzip.then(|| MultiGzDecoder::new(Vec::new()));
         Self {
             response,
             runtime: Some(runtime),
             unpacker,
+            has_packed: false,
             blanker,
             terms,
             input: Bytes::new(),
@@ -89,6 +92,7 @@ impl Unpacked {
             None => self.input.split_to(self.input.len().min(PIECE_BYTES_MAX)).to_vec(),
             Some(unpacker) => {
                 let step = self.input.split_to(self.input.len().min(STEP_BYTES));
+                self.has_packed |= !step.is_empty();
                 unpacker.write_all(&step).map_err(|_| malformed())?;
                 std::mem::take(unpacker.get_mut())
             }
@@ -120,9 +124,13 @@ impl Unpacked {
 
     fn end(&mut self) -> Result<(), HttpFailure> {
         self.state = BodyState::Ended;
-        let started = |unpacker: &GzDecoder<Vec<u8>>| unpacker.header().is_some();
-        if let Some(mut unpacker) = self.unpacker.take().filter(started) {
-            unpacker.try_finish().map_err(|_| malformed())?;
+        // An answer without a body, as that to HEAD, is packed as nothing at all.
+        if let Some(mut unpacker) = self.unpacker.take().filter(|_| self.has_packed) {
+            let cut = |_| {
+                let said = "the body is packed as gzip, and is damaged or ends too early";
+                HttpFailure::new(FailureKind::Broken, said)
+            };
+            unpacker.try_finish().map_err(cut)?;
             let plain = std::mem::take(unpacker.get_mut());
             self.terms.allowance.take(plain.len() as u64)?;
             self.output.extend(self.blanker.take(&plain));

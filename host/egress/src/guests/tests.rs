@@ -8,6 +8,8 @@ use cofferdam_core::network::{METHODS, Network};
 use cofferdam_core::web::{
     Allowance, FailureKind, HttpFailure, HttpRequest, RequestFate, RequestRecord, Terms, Web,
 };
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read, Write};
@@ -85,7 +87,8 @@ fn ask(web: &GuestWeb, url: &str, terms: &Terms) -> (Result<Vec<u8>, HttpFailure
 }
 
 /// One connection that is answered with this.
-fn server(answer: &'static [u8]) -> u16 {
+fn server(answer: impl Into<Vec<u8>>) -> u16 {
+    let answer = answer.into();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("bound").port();
     std::thread::spawn(move || {
@@ -95,7 +98,7 @@ fn server(answer: &'static [u8]) -> u16 {
         while !head.ends_with(b"\r\n\r\n") && matches!(stream.read(&mut byte), Ok(1)) {
             head.push(byte[0]);
         }
-        drop(stream.write_all(answer));
+        drop(stream.write_all(&answer));
         drop(stream.shutdown(std::net::Shutdown::Write));
         drop(stream.read(&mut byte));
     });
@@ -158,4 +161,57 @@ fn who_never_resolves_ends_with_the_call() {
     let web = resolving(Vec::new(), Answers::of(&[]));
     let (body, _) = ask(&web, "https://silent.test/", &stopped);
     assert_eq!(body.map_err(|failure| failure.kind), Err(FailureKind::Late));
+}
+
+/// Each of these packed by itself, in a row.
+fn packed(members: &[&[u8]]) -> Vec<u8> {
+    let pack = |member: &&[u8]| {
+        let mut packer = GzEncoder::new(Vec::new(), Compression::best());
+        packer.write_all(member).expect("memory");
+        packer.finish().expect("memory")
+    };
+    members.iter().flat_map(pack).collect()
+}
+
+/// What a guest hears of this packed body.
+fn unpacked(body: &[u8]) -> Result<Vec<u8>, HttpFailure> {
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n", body.len());
+    let host = format!("files.test:{}", server([head.as_bytes(), body].concat()));
+    let named: Vec<HostPort> = vec![host.parse().expect("a host and a port")];
+    let web = resolving(named, Answers::of(&[&["127.0.0.1"]]));
+    ask(&web, &format!("http://{host}/"), &terms(&[&host], LATER)).0
+}
+
+#[test]
+fn all_members_of_a_packed_body_are_unpacked() {
+    let (long, nothing) = ([b'x'; 5000], b"");
+    let members: [&[u8]; 4] = [b"one, ", nothing, &long, b", two"];
+    assert_eq!(unpacked(&packed(&members)), Ok(members.concat()));
+    let mut other = packed(&members);
+    other.extend(b"no member");
+    assert_eq!(unpacked(&other).map_err(|failure| failure.kind), Err(FailureKind::Broken));
+}
+
+#[test]
+fn a_packed_body_that_is_cut_anywhere_is_no_whole_one() {
+    let (first, both) = (packed(&[b"one"]).len(), packed(&[b"one", b"two"]));
+    for cut in 0..=both.len() {
+        let heard = unpacked(&both[..cut]).map_err(|failure| failure.kind);
+        let expected = match cut {
+            // As of an answer without a body.
+            0 => Ok(Vec::new()),
+            _ if cut == first => Ok(b"one".to_vec()),
+            _ if cut == both.len() => Ok(b"onetwo".to_vec()),
+            _ => Err(FailureKind::Broken),
+        };
+        assert_eq!(heard, expected, "cut at {cut}");
+    }
+}
+
+#[test]
+fn the_members_of_a_packed_body_count_together() {
+    let half = vec![0; 512 << 10];
+    assert_eq!(unpacked(&packed(&[&half, &half])).map(|body| body.len()), Ok(1 << 20));
+    let failure = unpacked(&packed(&[&half, &half, b"x"])).expect_err("too much");
+    assert_eq!(failure.kind, FailureKind::TooLarge);
 }

@@ -7,7 +7,7 @@ use super::budget::CallBudget;
 use super::copy::CopyJob;
 use super::digest::RunningHash;
 use super::error::PublishError;
-use super::lock::{self, LockWait};
+use super::lock::{self, HeldFile, LockWait};
 use super::parents;
 use super::park::{self, ParkFolder};
 use super::plan;
@@ -15,7 +15,7 @@ use super::quota::Reservation;
 use super::resolve::{self, ResolvedEntry};
 use super::stage::{StageBody, StageTarget};
 use super::temp::{StagingFolder, TempName, link_open_file, rename_new};
-use super::walk;
+use super::{Disposition, walk};
 use cofferdam_core::audit::{EntryKind, FileFacts};
 use cofferdam_policy::{ExpectedEntry, GuestPath};
 use rustix::fd::OwnedFd;
@@ -121,8 +121,12 @@ impl SealedFile {
     pub(super) fn land(mut self) -> Result<LandedAs, PublishError> {
         let (mount, umask) = (Arc::clone(&self.place.mount), self.place.inner.umask);
         for _ in 0..TRIES_MAX {
+            // Before the directory is held, with which nobody waits for another program, or reads a
+            // large file.
+            let Some(held) = self.hold_old()? else { continue };
             let Some(parent) = parents::open_or_make(&mount, &self.place.path, umask)? else { continue };
-            if let LandAttempt::Placed { freed } = self.place_in(&parent.dir)? {
+            if let LandAttempt::Placed { freed } = self.place_in(&parent.dir, &held)? {
+                drop(held);
                 self.reservation.land(freed);
                 return Ok(fsync(parent.keep()).into());
             }
@@ -130,7 +134,7 @@ impl SealedFile {
         Err(PublishError::Unsettled { path: self.place.path })
     }
 
-    fn place_in(&mut self, parent: &OwnedFd) -> Result<LandAttempt, PublishError> {
+    fn place_in(&mut self, parent: &OwnedFd, held: &HeldFile) -> Result<LandAttempt, PublishError> {
         let (_, leaf) = resolve::split(&self.place.path);
         let found = resolve::entry(parent, leaf)
             .map_err(|errno| resolve::explain(&self.place.mount.dir, &self.place.path, errno))?;
@@ -140,7 +144,8 @@ impl SealedFile {
         }
         resolve::may_take(&found, &self.place.path, self.place.disposition, EntryKind::File)?;
         match found {
-            ResolvedEntry::File(old) => self.take_over_name(parent, &old),
+            ResolvedEntry::File(old) if held.is(&old) => self.take_over_name(parent, &old),
+            ResolvedEntry::File(_) => Ok(LandAttempt::Changed),
             // Nothing has it: all else was refused.
             _ => self.give_new_name(parent),
         }
@@ -167,11 +172,6 @@ impl SealedFile {
     /// The step goes through a temporary name in the mount's root, whose removal is not synced:
     /// should a power loss bring it back, the next start sweeps it.
     fn take_over_name(&mut self, parent: &OwnedFd, old: &Stat) -> Result<LandAttempt, PublishError> {
-        // Held until the name is taken over: a process that expects the old file does not get in
-        // between.
-        let Some(_held) = self.hold_old(parent, old)? else { return Ok(LandAttempt::Changed) };
-        // Once more: who held the lock until now may have written.
-        self.check_approved(parent)?;
         self.set_mode(Mode::from_raw_mode(old.st_mode & 0o777))?;
         if self.temp.is_none() {
             let mount = Arc::clone(&self.place.mount);
@@ -192,15 +192,24 @@ impl SealedFile {
         plan::check_approved(parent, &self.place.path, self.place.approved.as_deref())
     }
 
-    /// Locks the old file, and makes sure that it is what was expected. `None`: it lost its name.
-    fn hold_old(&self, parent: &OwnedFd, old: &Stat) -> Result<Option<Option<File>>, PublishError> {
+    /// Locks the old file, and makes sure that it is what was expected. Held until the name is taken
+    /// over: a process that expects the old file does not get in between. `None`: it lost its name.
+    fn hold_old(&self) -> Result<Option<HeldFile>, PublishError> {
         let path = &self.place.path;
         let (_, leaf) = resolve::split(path);
+        let found = plan::find_old(&self.place.mount, path)?;
+        let replaced = found.filter(|_| self.place.disposition == Disposition::Replace);
+        let Some((parent, old)) = replaced else { return Ok(Some(HeldFile::default())) };
+        // Told before anybody waits; who holds the lock may still write, so it is looked at again.
+        self.check_approved(&parent)?;
+        let stop = || self.budget.stop();
         let Some(expected) = &self.place.expected else {
-            return Ok(lock::hold_if_possible(parent, leaf, old));
+            let lock = lock::hold_if_possible(&parent, leaf, &old, stop);
+            let lock = lock.map_err(|stop| stop.error(path))?;
+            return Ok(lock.map(|lock| HeldFile::new(Some(&old), lock)));
         };
         let job = CopyJob { path, budget: &self.budget };
-        let file = match lock::hold(parent, leaf, old, || self.budget.stop()) {
+        let file = match lock::hold(&parent, leaf, &old, stop) {
             Ok(LockWait::Taken(file)) => file,
             Ok(LockWait::Exchanged) => return Ok(None),
             Ok(LockWait::Busy) => return Err(PublishError::Locked { path: path.clone() }),
@@ -213,7 +222,7 @@ impl SealedFile {
         if digest.into_bytes() != *expected {
             return Err(PublishError::Changed { path: path.clone() });
         }
-        Ok(Some(Some(file)))
+        Ok(Some(HeldFile::new(Some(&old), [file])))
     }
 
     fn outcome(&self, placed: rustix::io::Result<()>, freed: u64) -> Result<LandAttempt, PublishError> {

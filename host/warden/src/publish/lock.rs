@@ -1,6 +1,9 @@
 //! Holds a file that is about to be replaced, moved over or removed, so that of two gateways that
 //! change it at once each sees what the other did. It waits a bounded time, and never for its own
 //! call.
+//!
+//! Nobody waits here with a [`super::parents::Parent`] in hand: until that is let go, nobody else
+//! of this process makes a directory in the mount.
 
 use super::identity::FileIdentity;
 use super::resolve;
@@ -17,6 +20,25 @@ const LOCK_WAIT: Duration = Duration::from_secs(5);
 
 /// How often a lock that is taken is asked for.
 const LOCK_ASK_EVERY: Duration = Duration::from_millis(1);
+
+/// The file that a name stood for, with the locks that were taken: held until this is dropped.
+#[derive(Default)]
+pub(super) struct HeldFile {
+    /// None: there was none.
+    identity: Option<FileIdentity>,
+    _locks: Vec<File>,
+}
+
+impl HeldFile {
+    pub(super) fn new(old: Option<&Stat>, locks: impl IntoIterator<Item = File>) -> Self {
+        Self { identity: old.map(FileIdentity::from_stat), _locks: locks.into_iter().collect() }
+    }
+
+    /// Whether it is this one.
+    pub(super) fn is(&self, file: &Stat) -> bool {
+        self.identity == Some(FileIdentity::from_stat(file))
+    }
+}
 
 /// What came of waiting.
 pub(super) enum LockWait {
@@ -71,10 +93,19 @@ pub(super) fn hold(
 /// The same for a change that was promised nothing: where the file cannot be locked it goes on
 /// without, as does everybody who knows of no locks. `None`: the name stands for something else
 /// now.
-pub(super) fn hold_if_possible(parent: &OwnedFd, leaf: &str, old: &Stat) -> Option<Option<File>> {
-    match hold(parent, leaf, old, || None) {
-        Ok(LockWait::Taken(file)) => Some(Some(file)),
-        Ok(LockWait::Exchanged) => None,
-        Ok(LockWait::Busy | LockWait::Stopped(_)) | Err(_) => Some(None),
+///
+/// # Errors
+/// The call has to end.
+pub(super) fn hold_if_possible(
+    parent: &OwnedFd,
+    leaf: &str,
+    old: &Stat,
+    stop: impl Fn() -> Option<StopReason>,
+) -> std::result::Result<Option<Option<File>>, StopReason> {
+    match hold(parent, leaf, old, stop) {
+        Ok(LockWait::Taken(file)) => Ok(Some(Some(file))),
+        Ok(LockWait::Exchanged) => Ok(None),
+        Ok(LockWait::Stopped(stop)) => Err(stop),
+        Ok(LockWait::Busy) | Err(_) => Ok(Some(None)),
     }
 }

@@ -8,10 +8,14 @@ use super::land::{LandedAs, SealedFile};
 use super::park::ParkFolder;
 use super::remove::PlannedRemove;
 use super::rename::PlannedRename;
-use super::{Workspace, identity, resolve};
+use super::resolve::{self, ResolvedEntry};
+use super::temp::StagingFolder;
+use super::{Workspace, identity};
 use cofferdam_core::audit::Effect;
 use cofferdam_policy::{ExpectedEntry, GuestPath, PathSnapshot};
 use rustix::fd::OwnedFd;
+use rustix::fs::Stat;
+use rustix::io::Errno;
 use std::sync::Arc;
 
 /// One step of a call's plan. Dropped, it does not happen.
@@ -214,11 +218,25 @@ pub(super) fn check_approved(
     }
 }
 
-/// The handle and stat of what `path` stands for, for a change of its name.
-pub(super) fn find(
-    mount: &super::temp::StagingFolder,
+/// The regular file at `path`, with the directory that it lies in, if it is there.
+pub(super) fn find_old(
+    mount: &StagingFolder,
     path: &GuestPath,
-) -> Result<(OwnedFd, rustix::fs::Stat), PublishError> {
+) -> Result<Option<(OwnedFd, Stat)>, PublishError> {
+    let (way, leaf) = resolve::split(path);
+    let failed = |errno| resolve::explain(&mount.dir, path, errno);
+    let parent = match resolve::directory(&mount.dir, way.as_bytes()) {
+        Err(Errno::NOENT) => return Ok(None),
+        parent => parent.map_err(failed)?,
+    };
+    match resolve::entry(&parent, leaf).map_err(failed)? {
+        ResolvedEntry::File(old) => Ok(Some((parent, old))),
+        _ => Ok(None),
+    }
+}
+
+/// The handle and stat of what `path` stands for, for a change of its name.
+pub(super) fn find(mount: &StagingFolder, path: &GuestPath) -> Result<(OwnedFd, Stat), PublishError> {
     if path.is_mount() {
         return Err(PublishError::IsAMount { path: path.clone() });
     }

@@ -49,6 +49,7 @@ pub(crate) struct PlannedRemove {
     approved: Option<Box<PathSnapshot>>,
     contents: Contents,
     summary: Planning,
+    budget: Arc<CallBudget>,
 }
 
 impl Workspace {
@@ -88,6 +89,7 @@ impl Workspace {
             approved: None,
             contents,
             summary,
+            budget: Arc::clone(budget),
         })
     }
 }
@@ -175,7 +177,8 @@ impl PlannedRemove {
             (EntryKind::Directory, Contents::Remove) => self.remove_tree(&parent, leaf),
             (EntryKind::Directory, Contents::Keep) => self.unlink(&parent, leaf, AtFlags::REMOVEDIR, 0),
             (EntryKind::File, _) => {
-                let Some(_held) = lock::hold_if_possible(&parent, leaf, &stat) else {
+                let held = lock::hold_if_possible(&parent, leaf, &stat, || self.budget.stop());
+                let Some(_held) = held.map_err(|stop| stop.error(&self.path))? else {
                     return Err(self.replaced_error());
                 };
                 let stat = self.check_still_there(&parent, leaf)?;

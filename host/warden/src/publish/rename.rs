@@ -9,19 +9,19 @@ use super::budget::CallBudget;
 use super::error::PublishError;
 use super::identity::{self, FileIdentity};
 use super::land::{LandAttempt, LandedAs, TRIES_MAX};
+use super::lock::{self, HeldFile};
 use super::plan::{self, PlannedChange};
 use super::remove::{self, ENTRIES_MAX};
 use super::resolve::{self, ResolvedEntry};
 use super::temp::{self, StagingFolder};
 use super::tree::{Uncounted, Unreadable};
-use super::{Contents, Disposition, Inner, Workspace, lock, parents, source, walk};
+use super::{Contents, Disposition, Inner, Workspace, parents, source, walk};
 use cofferdam_core::audit::{EntryKind, MoveRecord};
 use cofferdam_core::host_call::Planning;
 use cofferdam_policy::{ExpectedEntry, GuestPath, PathSnapshot};
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, Stat, StatxFlags, fstat, fsync, renameat, statx, unlinkat};
+use rustix::fs::{AtFlags, StatxFlags, fstat, fsync, renameat, statx, unlinkat};
 use rustix::io::Errno;
-use std::fs::File;
 use std::sync::Arc;
 
 /// A name that will become another.
@@ -39,6 +39,7 @@ pub(crate) struct PlannedRename {
     approved_source: Option<Box<PathSnapshot>>,
     /// What was approved to be replaced.
     approved_target: Option<Box<PathSnapshot>>,
+    budget: Arc<CallBudget>,
 }
 
 impl Workspace {
@@ -98,6 +99,7 @@ impl Workspace {
             identity,
             approved_source: None,
             approved_target: None,
+            budget: Arc::clone(budget),
         };
         Ok((vec![PlannedChange::Rename(rename)], summary))
     }
@@ -188,11 +190,14 @@ impl PlannedRename {
     /// [`PublishError::Astray`] says otherwise.
     pub(super) fn land(self) -> Result<LandedAs, PublishError> {
         for _ in 0..TRIES_MAX {
+            // Before the directory is held, with which nobody waits for another program.
+            let Some(held) = self.hold()? else { continue };
             let Some(target) = parents::open_or_make(&self.to, &self.target, self.inner.umask)? else {
                 continue;
             };
             let source = self.check_still_there()?;
-            if let LandAttempt::Placed { freed } = self.place(&source, &target.dir)? {
+            if let LandAttempt::Placed { freed } = self.place(&source, &target.dir, &held)? {
+                drop(held);
                 self.inner.quota.release(freed);
                 // The new name first: a power loss in between leaves both names, never neither.
                 return Ok(fsync(target.keep()).and_then(|()| fsync(source)).into());
@@ -223,14 +228,21 @@ impl PlannedRename {
         }
     }
 
-    fn place(&self, source: &OwnedFd, target: &OwnedFd) -> Result<LandAttempt, PublishError> {
+    fn place(
+        &self,
+        source: &OwnedFd,
+        target: &OwnedFd,
+        held: &HeldFile,
+    ) -> Result<LandAttempt, PublishError> {
         let (_, leaf) = resolve::split(&self.target);
         let found = resolve::handle(target, leaf)
             .map_err(|errno| resolve::explain(&self.to.dir, &self.target, errno))?;
         let entry = found.as_ref().map_or(ResolvedEntry::Absent, |(_, stat)| resolve::kind(stat));
         resolve::may_take(&entry, &self.target, self.disposition, self.identity.kind())?;
         let old = if let ResolvedEntry::File(old) = &entry { Some(old) } else { None };
-        let Some(_held) = self.hold(source, target, old) else { return Ok(LandAttempt::Changed) };
+        if old.is_some_and(|old| !held.is(old)) {
+            return Ok(LandAttempt::Changed);
+        }
         // Under the locks: who held one of them until now may have written.
         plan::check_approved(source, &self.source, self.approved_source.as_deref())?;
         plan::check_approved(target, &self.target, self.approved_target.as_deref())?;
@@ -246,20 +258,32 @@ impl PlannedRename {
 
     /// Locks the file that moves and the one that it replaces, so that a process that expects one
     /// of them does not get in between. `None`: a name stands for something else now.
-    fn hold(&self, source: &OwnedFd, target: &OwnedFd, old: Option<&Stat>) -> Option<[Option<File>; 2]> {
-        let Ok(moving) = fstat(&self.handle) else { return Some([None, None]) };
+    fn hold(&self) -> Result<Option<HeldFile>, PublishError> {
+        let source = self.check_still_there()?;
         if self.identity.kind() != EntryKind::File {
-            return Some([None, None]);
+            return Ok(Some(HeldFile::default()));
         }
-        let source = || lock::hold_if_possible(source, resolve::split(&self.source).1, &moving);
-        let target = |old| lock::hold_if_possible(target, resolve::split(&self.target).1, old);
-        match old {
-            None => Some([source()?, None]),
-            Some(old) if FileIdentity::from_stat(old) == self.identity => Some([source()?, None]),
-            // In one order everywhere: two renames that cross never wait for each other.
-            Some(old) if old.st_ino < moving.st_ino => Some([target(old)?, source()?]),
-            Some(old) => Some([source()?, target(old)?]),
+        let moving = fstat(&self.handle)
+            .map_err(|errno| PublishError::from_io(&self.source, "looking at it", errno))?;
+        let found = plan::find_old(&self.to, &self.target)?;
+        let old = found.as_ref().filter(|_| self.disposition == Disposition::Replace);
+        let mut names = vec![(&source, &self.source, &moving)];
+        // Of two names of one file the first lock is that of both.
+        if let Some((target, old)) = old.filter(|(_, old)| FileIdentity::from_stat(old) != self.identity) {
+            names.push((target, &self.target, old));
         }
+        // In one order everywhere: two renames that cross never wait for each other.
+        names.sort_by_key(|(_, _, file)| file.st_ino);
+        let mut locks = Vec::new();
+        for (parent, path, file) in names {
+            let (_, leaf) = resolve::split(path);
+            let held = lock::hold_if_possible(parent, leaf, file, || self.budget.stop());
+            match held.map_err(|stop| stop.error(path))? {
+                Some(lock) => locks.extend(lock),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(HeldFile::new(old.map(|(_, old)| old), locks)))
     }
 
     /// The new name is free: takes it, unless somebody else does first.

@@ -136,6 +136,46 @@ fn another_programs_lock_is_waited_for_only_so_long() {
 }
 
 #[test]
+fn who_waits_for_another_program_keeps_nobody_from_making_directories() {
+    let room = Room::new(StagingMethod::Unnamed);
+    room.save("/shared/file", CreateNew, b"old").unwrap();
+    room.save("/shared/moving", CreateNew, b"moved").unwrap();
+    let waits = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&waits);
+    let share = Arc::new(CallBudget::new(ByteSize::mib(1), move || {
+        asked.store(true, Ordering::Relaxed);
+        None
+    }));
+    let mut staged = room.workspace.stage(&path("/shared/file"), Replace, &share).unwrap();
+    staged.write(b"new").unwrap();
+    staged.expect(hash(b"old"));
+    let edited: Vec<PlannedChange> = vec![staged.seal().unwrap().into()];
+    let (from, to) = (path("/shared/moving"), path("/shared/file"));
+    let (moved, _) = room.workspace.plan_rename(&from, &to, Replace, &share).unwrap();
+    for (plan, content) in [(edited, b"new".to_vec()), (moved, b"moved".to_vec())] {
+        let held = fs::File::open(room.host("/shared/file")).unwrap();
+        flock(&held, FlockOperation::LockExclusive).unwrap();
+        waits.store(false, Ordering::Relaxed);
+        let (made, over) = (AtomicBool::new(false), AtomicBool::new(false));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !waits.load(Ordering::Relaxed) && !over.load(Ordering::Relaxed) {
+                    thread::yield_now();
+                }
+                room.save(&format!("/shared/made-{}/x", content.len()), CreateNew, b"x").unwrap();
+                made.store(true, Ordering::Relaxed);
+                flock(&held, FlockOperation::Unlock).unwrap();
+            });
+            let published = room.workspace.publish(plan);
+            over.store(true, Ordering::Relaxed);
+            published.unwrap();
+            assert!(made.load(Ordering::Relaxed), "the directory was made after the wait");
+        });
+        assert_eq!(fs::read(room.host("/shared/file")).unwrap(), content);
+    }
+}
+
+#[test]
 fn of_two_gateways_that_append_at_once_none_loses_a_line() {
     const EACH: usize = 200;
     for technique in BOTH {

@@ -192,8 +192,9 @@ impl SealedFile {
         plan::check_approved(parent, &self.place.path, self.place.approved.as_deref())
     }
 
-    /// Locks the old file, and makes sure that it is what was expected. Held until the name is taken
-    /// over: a process that expects the old file does not get in between. `None`: it lost its name.
+    /// Locks the old file, and makes sure that it is what was expected. Held until the name is
+    /// taken over: a process that expects the old file does not get in between. `None`: it lost its
+    /// name.
     fn hold_old(&self) -> Result<Option<HeldFile>, PublishError> {
         let path = &self.place.path;
         let (_, leaf) = resolve::split(path);

@@ -149,13 +149,15 @@ impl HeadExchange {
     }
 }
 
-/// Tells the others how far the audit of this node is when it ends.
+/// Tells the others how far the audit of this node is when it ends, unless it has no record.
 pub async fn tell_last(audit: &Arc<AuditLog>, store: &Store) {
     let confirmed = audit.clone();
     let told = async {
         let head: Head =
             spawn_blocking(move || confirmed.confirm_newest_head()).await.context("the program stops")??;
-        store.exchange_heads(Some(head.to_string())).await?;
+        if head.seq > 0 {
+            store.exchange_heads(Some(head.to_string())).await?;
+        }
         anyhow::Ok(())
     };
     if let Err(error) = told.await {

@@ -55,11 +55,15 @@ impl ToldHeads {
 }
 
 impl AuditLog {
-    /// Whether a record of the chain is this head. Reads the file that it must be in.
+    /// Whether a record of the chain is this head. Reads the file that it must be in. The head of an
+    /// empty chain is in every chain.
     ///
     /// # Errors
     /// When a file cannot be opened or read.
     pub fn holds(&self, head: &Head) -> Result<bool, AuditError> {
+        if head.seq == 0 {
+            return Ok(true);
+        }
         let files = LogFiles::select(LogSelection::Log(&self.path))?;
         for index in files.files_with(head.seq) {
             let part = files.open(index)?;

@@ -196,8 +196,10 @@ fn a_chain_holds_the_heads_of_its_records_in_every_file() {
     let place = open(&dir, Some("a")).path.clone();
     let small = Config { rotate_bytes: ByteSize(1), ..Config::default() };
     let log = AuditLog::open_with(&place, &small).expect("opens");
+    assert!(log.holds(&Head::genesis()).expect("readable"), "it is empty");
     for n in 1..=3 {
         append(&log, intent(n));
+        assert!(log.holds(&Head::genesis()).expect("readable"), "it begins there");
         assert!(log.holds(&log.head()).expect("readable"));
     }
     let head = log.head();

@@ -55,22 +55,7 @@ impl HeadExchange {
     }
 
     async fn exchange(&mut self) -> anyhow::Result<()> {
-        let audit = self.audit.clone();
-        let head =
-            spawn_blocking(move || audit.confirm_newest_head()).await.context("the program stops")??;
-        // Before anything is told: a later head takes the place of that one.
-        if !self.is_compared {
-            self.compare().await?;
-            self.is_compared = true;
-        }
-        let told = (head.seq > self.told).then(|| head.to_string());
-        let AuditHeads { own, others: heads } = self.store.exchange_heads(told.clone()).await?;
-        self.told = head.seq;
-        if let (Some(known), Some(told)) = (own, told)
-            && known != told
-        {
-            self.note_missing(known).await?;
-        }
+        let (head, heads) = self.tell().await?;
         let is_new = |(node, head): &(&String, &String)| self.heard.get(*node) != Some(*head);
         let new: BTreeMap<_, _> =
             heads.iter().filter(is_new).map(|(node, head)| (node.clone(), head.clone())).collect();
@@ -85,6 +70,28 @@ impl HeadExchange {
         }
         self.heard = heads;
         self.note_settled(head.seq).await
+    }
+
+    /// Tells how far this chain is; that, and how far those of the others are.
+    async fn tell(&mut self) -> anyhow::Result<(Head, BTreeMap<String, String>)> {
+        // Before anything is told: a later head takes the place of that one. And before the head is
+        // read: what is recorded of a missing one is told with it, so that it cannot be cut either.
+        if !self.is_compared {
+            self.compare().await?;
+            self.is_compared = true;
+        }
+        let audit = self.audit.clone();
+        let head =
+            spawn_blocking(move || audit.confirm_newest_head()).await.context("the program stops")??;
+        let told = (head.seq > self.told).then(|| head.to_string());
+        let AuditHeads { own, others } = self.store.exchange_heads(told.clone()).await?;
+        self.told = head.seq;
+        if let (Some(known), Some(told)) = (own, told)
+            && known != told
+        {
+            self.note_missing(known).await?;
+        }
+        Ok((head, others))
     }
 
     /// Looks whether this chain holds the head that the database has of it.
@@ -149,18 +156,10 @@ impl HeadExchange {
     }
 }
 
-/// Tells the others how far the audit of this node is when it ends, unless it has no record.
+/// Tells the others how far the audit of this node is when it ends, unless it has no record. It
+/// compares first, as at a start: a process that only sends a message has no other moment for it.
 pub async fn tell_last(audit: &Arc<AuditLog>, store: &Store) {
-    let confirmed = audit.clone();
-    let told = async {
-        let head: Head =
-            spawn_blocking(move || confirmed.confirm_newest_head()).await.context("the program stops")??;
-        if head.seq > 0 {
-            store.exchange_heads(Some(head.to_string())).await?;
-        }
-        anyhow::Ok(())
-    };
-    if let Err(error) = told.await {
+    if let Err(error) = HeadExchange::new(audit.clone(), store.clone()).tell().await {
         tracing::warn!(%error, "other nodes were not told how far the audit of this one is");
     }
 }

@@ -47,6 +47,34 @@ async fn a_chain_that_was_cut_is_told_at_the_next_start_and_stays_bad_when_it_ha
     Ok(())
 }
 
+/// Each message makes the chain longer, until its head takes the place of the one that it lacks.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_was_cut_is_recorded_also_where_only_messages_are_sent_after_it() -> anyhow::Result<()> {
+    let Some(server) = shared("telegram::cluster::heads::what_was_cut") else { return Ok(()) };
+    let (mut world, first, schema) = two(server, |home| home).await?;
+    give(server, &schema, (&world, ANN), "a");
+    world.ask(Incoming::private(ANN).text("/file_write path=/shared/a content=one")).await?;
+    first.end(PATIENCE)?;
+    let whole = chain(&world, "a");
+    is_recorded(&world, whole.lines().count()).await;
+    world.stop()?;
+    let last = whole.trim_end().rfind('\n').expect("several records") + 1;
+    let lost = sha256(whole[last..].trim_end().as_bytes());
+    std::fs::write(world.home.state().join("node-a/audit.jsonl"), &whole[..last])?;
+    world.server.open_chat(ANN);
+    for _ in 0..2 {
+        let mut say = world.home.command(&["say", &format!("telegram:{ANN}"), "hello"]);
+        say.env("COFFERDAM_CLUSTER_NODE", "a").env("TELEGRAM_BOT_TOKEN", world.server.token());
+        let said = say.output()?;
+        assert!(said.status.success(), "{said:?}");
+    }
+    assert!(chain(&world, "a").contains(&lost), "{}", chain(&world, "a"));
+    let bad = world.home.run(&["audit", "verify"]);
+    assert_eq!(bad.code, Some(3), "{bad:?}");
+    assert!(bad.stdout.starts_with("node a: audit BAD at line "), "{bad:?}");
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_a_call_records_beside_a_serve_that_has_nothing_to_do_is_vouched_for() -> anyhow::Result<()> {
     let Some(server) = shared("telegram::cluster::heads::what_a_call_records") else { return Ok(()) };

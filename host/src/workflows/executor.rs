@@ -1,5 +1,6 @@
 //! Carries a run out: one task after the other, each result kept before the next task begins.
 
+mod ending;
 mod kept;
 pub(super) mod people;
 mod replied;
@@ -18,7 +19,6 @@ use super::types::AttachmentLimits;
 use cofferdam_agent::tools::{Approver, CallRequest, Journal, Toolbox};
 use cofferdam_agent::turn::{self, History, Provider, Runner, TaskFailure, TaskRequest, TurnInput};
 use cofferdam_core::audit::{Workflow, WorkflowState};
-use cofferdam_core::id::Caller;
 use cofferdam_core::limits::TimeSpan;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::tool::{ErrorCode, ToolError};
@@ -110,7 +110,7 @@ impl Executor {
             }
             if let Some(late) = self.is_late(&kept) {
                 if self.store.end_run(&run.id, failed_end(&late, None)).await? {
-                    self.note_end(run, WorkflowState::Failed).await?;
+                    return self.finish(run, WorkflowState::Failed).await;
                 }
                 continue;
             }
@@ -134,7 +134,7 @@ impl Executor {
                 },
             };
             if let Some(state) = ended {
-                self.note_end(run, state).await?;
+                return self.finish(run, state).await;
             }
         }
     }
@@ -144,26 +144,6 @@ impl Executor {
         self.people.as_ref()?;
         let (executor, runtime) = (self.clone(), Handle::current());
         Some(Arc::new(TurnMessaging { executor, asking: None, max_open: 0, runtime }))
-    }
-
-    /// Writes down what a run came to; `by` is who decided it.
-    ///
-    /// # Errors
-    /// [`ExecuteError::Audit`].
-    pub fn note(
-        &self,
-        run: &PreparedRun,
-        state: WorkflowState,
-        by: Option<&Caller>,
-    ) -> Result<(), ExecuteError> {
-        let event = Workflow { state: Some(state), by: by.map(Caller::to_string), ..about(run) };
-        self.warden.note_workflow(event).map_err(ExecuteError::Audit)
-    }
-
-    /// The same of its end, which is owed until then.
-    async fn note_end(&self, run: &PreparedRun, state: WorkflowState) -> Result<(), ExecuteError> {
-        self.note(run, state, None)?;
-        Ok(self.store.end_noted(&run.id).await?)
     }
 
     /// Why a run has had its time, if so.

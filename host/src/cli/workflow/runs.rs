@@ -88,7 +88,10 @@ pub(super) fn cancel(config: &Config, one: &RunCommand) -> anyhow::Result<Exit> 
     let ended = end_of(&kept).filter(|_| kept.state == RunState::Cancelled && kept.is_unnoted);
     if let Some(ended) = ended {
         audit.append(AuditEvent::Workflow(ended), Durability::Synced)?;
-        runtime.block_on(store.end_noted(&one.run))?;
+        // It is cancelled, and the audit has it: `serve` writes it down once more, at worst.
+        if let Err(error) = runtime.block_on(store.end_noted(&one.run)) {
+            tracing::warn!(%error, "the end of a run comes to be in the audit twice");
+        }
         // Nobody carries it out any more, unless its process is about to notice.
         if let Ok(Some(lock)) = RunLock::take(&config.state_dir, &one.run) {
             lock.end(&config.state_dir, &one.run);

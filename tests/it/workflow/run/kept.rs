@@ -225,3 +225,28 @@ fn killed_at_any_moment_a_run_does_everything_once() {
     }
     assert!(resumes > 0, "of {kills} kills none came after a run began");
 }
+
+/// The store refuses the last small write, which says that the audit has the end.
+#[test]
+fn a_run_that_has_ended_is_told_as_it_ended_where_that_cannot_be_noted() -> anyhow::Result<()> {
+    let home = Home::new();
+    assert_eq!(run(&home, COPY, &["--input", "name=a"]).code, Some(0));
+    let database = rusqlite::Connection::open(home.state().join("cofferdam.db"))?;
+    database.execute_batch(
+        "CREATE TRIGGER away BEFORE UPDATE OF unnoted ON run WHEN NEW.unnoted = 0
+         BEGIN SELECT RAISE(ABORT, 'it is away'); END",
+    )?;
+    let failing = "workflow: w\ntasks: [{ id: a, tool: file_read, with: { path: /shared/none } }]\n";
+    for (text, more, code, state) in
+        [(COPY, &["--input", "name=b"][..], 0, "done"), (failing, &[][..], 1, "failed")]
+    {
+        let ran = run(&home, text, more);
+        assert_eq!((ran.code, &ran.json()["state"]), (Some(code), &json!(state)), "{ran:?}");
+        assert_eq!(home.audit().last().expect("a record")["state"], state);
+        let id = ran.json()["run"].as_str().expect("an id").to_owned();
+        assert_eq!(home.run(&["workflow", "show", &id, "--json"]).json()["state"], state);
+    }
+    let owed = "SELECT count(*) FROM run WHERE unnoted = 1";
+    assert_eq!(database.query_row(owed, [], |row| row.get::<_, i64>(0))?, 2, "`serve` makes up for them");
+    Ok(())
+}

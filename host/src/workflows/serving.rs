@@ -190,10 +190,10 @@ impl WorkflowService {
         // No wait ends before it follows.
         let by = clock.detect_jump();
         if by != 0 {
-            tracing::warn!(by_ms = by, "the clock was set; what runs of workflows wait for follows it");
             let shifted = self.0.store.shift_waits(by).await;
-            // What may be kept is not done twice.
+            // What may be kept is not done twice. Nor is it said with each look while the store is away.
             if matches!(shifted, Ok(()) | Err(StoreError::Unknown { .. })) {
+                tracing::warn!(by_ms = by, "the clock was set; what runs of workflows wait for follows it");
                 clock.settle();
             }
             shifted?;

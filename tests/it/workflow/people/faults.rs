@@ -79,6 +79,34 @@ async fn a_clock_that_is_set_neither_ends_a_wait_nor_prolongs_it() -> anyhow::Re
     Ok(())
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_clock_that_is_set_while_the_store_is_away_is_told_once_waits_follow() -> anyhow::Result<()> {
+    let mut world = World::stopped(&[ASK]).await?;
+    let Some(clock) = Clock::make(world.home.dir())? else { return Ok(()) };
+    let moved = clock.environment()?;
+    let environment: Vec<_> = moved.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    world.launch(&[], &environment)?;
+    world.asked().await?;
+    let until = world.stands("waiting").await?["waiting"]["until"].clone();
+    let database = rusqlite::Connection::open(world.home.state().join("cofferdam.db"))?;
+    database.execute_batch(
+        "CREATE TRIGGER away BEFORE UPDATE OF waits_until ON run_task
+         BEGIN SELECT RAISE(ABORT, 'it is away'); END",
+    )?;
+    clock.jump(3600)?;
+    let began = Instant::now();
+    while world.log().matches("runs of workflows cannot be looked up").count() < 3 {
+        anyhow::ensure!(began.elapsed() < PATIENCE, "{}", world.log());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(!world.log().contains("the clock was set"), "nothing follows yet: {}", world.log());
+    database.execute_batch("DROP TRIGGER away")?;
+    world.logs("the clock was set").await?;
+    world.follows(&until, 3600).await?;
+    assert_eq!(world.log().matches("the clock was set").count(), 1, "{}", world.log());
+    Ok(())
+}
+
 impl World {
     /// Waits until the run waits until this time and so many seconds, by a second or two.
     async fn follows(&self, until: &serde_json::Value, ahead: i64) -> anyhow::Result<()> {

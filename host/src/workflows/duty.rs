@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 const DUTY: &str = "workflows";
 /// How long after a failure the audit is settled again: nobody publishes here meanwhile.
 const AGAIN: Duration = Duration::from_secs(2);
+/// How often it is said again that runs wait: nothing else tells of them.
+const SAID_EVERY: Duration = Duration::from_secs(5 * 60);
 
 /// Returns once this node looks after runs.
 pub(super) async fn take(store: &Store) {
@@ -36,6 +38,8 @@ pub(super) struct UnsettledRuns {
     waiting: Option<BTreeSet<String>>,
     /// When that was tried last.
     tried: Option<Instant>,
+    /// When it was said last that they wait.
+    said: Option<Instant>,
 }
 
 impl UnsettledRuns {
@@ -59,16 +63,32 @@ impl UnsettledRuns {
         };
         let settle = move || warden.settle(&is_gone, SETTLE_LOOK).map_err(|error| error.to_string());
         match tokio::task::spawn_blocking(settle).await.unwrap_or_else(|error| Err(error.to_string())) {
-            Ok(()) => self.waiting = None,
-            Err(error) if is_new => {
-                tracing::warn!(error, "runs that had begun a call wait until the audit is settled");
-                let left = store.runs_in_calls().await?;
-                self.waiting = Some(left.difference(carried).cloned().collect());
+            Ok(()) => (self.waiting, self.said) = (None, None),
+            Err(error) => {
+                if is_new {
+                    let left = store.runs_in_calls().await?;
+                    self.waiting = Some(left.difference(carried).cloned().collect());
+                }
+                if let Some(runs) = self.name_waiting(is_new) {
+                    tracing::warn!(error, runs, "runs that had begun a call wait until the audit is settled");
+                }
             }
-            Err(_) => {}
         }
         (self.of, self.tried) = (Some(here), Some(Instant::now()));
         Ok(())
+    }
+
+    /// The runs that wait, where that is to be said now: at first, and every few minutes as long as
+    /// there are some.
+    fn name_waiting(&mut self, is_new: bool) -> Option<String> {
+        let waiting: Vec<&str> = self.waiting.iter().flatten().map(String::as_str).collect();
+        let is_due = !waiting.is_empty() && self.said.is_none_or(|said| said.elapsed() >= SAID_EVERY);
+        if !is_new && !is_due {
+            return None;
+        }
+        let named = if waiting.is_empty() { "none".to_owned() } else { waiting.join(", ") };
+        self.said = Some(Instant::now());
+        Some(named)
     }
 
     /// Whether runs of these nodes, as [`Store::settled_here`] has them, were looked at.
@@ -79,5 +99,25 @@ impl UnsettledRuns {
     /// Whether a run has to wait.
     pub(super) fn has(&self, run: &str) -> bool {
         self.waiting.as_ref().is_some_and(|waiting| waiting.contains(run))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_that_wait_are_named_at_first_and_every_few_minutes() {
+        let waiting = Some(BTreeSet::from(["w-1".to_owned(), "w-2".to_owned()]));
+        let mut unsettled = UnsettledRuns { waiting, ..UnsettledRuns::default() };
+        assert_eq!(unsettled.name_waiting(true).as_deref(), Some("w-1, w-2"));
+        assert_eq!(unsettled.name_waiting(false), None, "with each try it would be too often");
+        unsettled.said = unsettled.said.and_then(|said| said.checked_sub(SAID_EVERY));
+        assert_eq!(unsettled.name_waiting(false).as_deref(), Some("w-1, w-2"));
+        // Where none waits the audit alone is told of, once.
+        let mut unsettled = UnsettledRuns { waiting: Some(BTreeSet::new()), ..UnsettledRuns::default() };
+        assert_eq!(unsettled.name_waiting(true).as_deref(), Some("none"));
+        unsettled.said = None;
+        assert_eq!(unsettled.name_waiting(false), None);
     }
 }

@@ -21,16 +21,17 @@ pub(super) fn to_go_on(home: Option<&str>) -> String {
     )
 }
 
-/// The runs of `serve` of which a task has begun that does not wait for a reply: its call may be
-/// under way; those alone whose files the node has that ?1 names, if it names one.
+/// The runs of `serve` of which a task has begun that waits neither for a reply nor for a decision
+/// of its own, which is no call: its call may be under way; those alone whose files the node has
+/// that ?1 names, if it names one.
 pub(super) fn in_calls(home: Option<&str>) -> String {
     let is_here = home.map_or("CAST(?1 AS text) IS NULL", |_| "coalesce(run.node, ?1) = ?1");
     format!(
         "SELECT DISTINCT run.run FROM run JOIN run_task AS task ON task.run = run.run
          WHERE run.state = 'running' AND run.owner = 'serve' AND task.state = 'running' AND {is_here}
-         AND NOT (task.waits_until IS NOT NULL AND EXISTS (
+         AND NOT (task.waits_until IS NOT NULL AND (task.waits_of IS NULL OR EXISTS (
              SELECT 1 FROM run_message
-             WHERE run_message.run = task.run AND n = task.waits_of AND run_message.state = 'open'))"
+             WHERE run_message.run = task.run AND n = task.waits_of AND run_message.state = 'open')))"
     )
 }
 

@@ -193,6 +193,13 @@ pub(super) async fn the_end_of_a_run_is_told_once_where_that_was_promised<E: Eng
     assert!(store.hand_over_run("w-3").await.expect("asked"));
     assert_eq!(store.runs_to_go_on(now_ms(), HOUR).await.expect("asked"), ["w-3"]);
     assert_eq!(store.runs_in_calls().await.expect("asked"), BTreeSet::from(["w-3".to_owned()]));
+    // What a task itself asks somebody is no call.
+    let asked = NewWait { run: "w-3".into(), task: 0, of: None, from: "paper:ben".into(), patience: HOUR };
+    assert!(matches!(
+        store.wait(asked, now_ms()).await.expect("waits"),
+        WaitState::Open { begins: true, .. }
+    ));
+    assert_eq!(store.runs_in_calls().await.expect("asked"), BTreeSet::new());
 }
 
 pub(super) async fn times_follow_the_clock_of_what_waits_in_serve_alone<E: Engine>() {

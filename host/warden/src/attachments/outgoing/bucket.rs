@@ -13,6 +13,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// Between two sweeps of a bucket that nobody waits for: each lists all of it.
 pub const BUCKET_SWEPT_EVERY: Duration = Duration::from_secs(60);
+/// A bucket tells when a blob was put by the second: what seems younger than this may have been put
+/// since the sweep asked what is needed.
+const WRITTEN_STEP: Duration = Duration::from_secs(1);
 /// Blobs that one look reads of: more wait nowhere. Where there are more, nothing is added.
 pub const BLOBS_LISTED_MAX: usize = 100_000;
 
@@ -129,6 +132,9 @@ impl BucketSweep {
         drop(last);
         let mut turns = outgoing.turns();
         turns.swept &= !is_any_left;
+        // What was added meanwhile is needed, whatever the bucket's clock says.
+        let added: BTreeSet<&str> = turns.files.values().flatten().map(|held| held.sha256.as_str()).collect();
+        left.retain(|sha256, _| !added.contains(sha256.as_str()));
         turns.left = left;
     }
 }
@@ -143,7 +149,8 @@ fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
 }
 
 /// Removes all that is old and not among `kept`; returns whether more than that is left, and tells
-/// what is only too young to go. What is put anew between the look and the removal is removed with
+/// what is only too young to go, where it was put before `now`, at which it was asked what is
+/// needed. What is put anew between the look and the removal is removed with
 /// the old one: then the node that put it has it in its folder.
 fn sweep(bucket: &dyn Bucket, kept: &BTreeSet<String>, now: SystemTime, young: &mut LeftBlobs) -> bool {
     let failed = |error: &io::Error| tracing::warn!(error = with_causes(error), "the bucket cannot be swept");
@@ -161,7 +168,9 @@ fn sweep(bucket: &dyn Bucket, kept: &BTreeSet<String>, now: SystemTime, young: &
             left = true;
         } else if age < UNSAID_AGE_MAX {
             left = true;
-            young.insert(blob.sha256, blob.written);
+            if age >= WRITTEN_STEP {
+                young.insert(blob.sha256, blob.written);
+            }
         } else {
             left |= bucket.remove(&blob.sha256).inspect_err(failed).is_err();
         }

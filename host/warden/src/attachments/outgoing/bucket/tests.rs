@@ -150,6 +150,27 @@ fn what_is_out_does_not_count_though_it_is_too_young_to_go() {
 }
 
 #[test]
+fn what_is_put_while_the_bucket_is_swept_counts() {
+    for is_own in [true, false] {
+        let (node, held) = fixture();
+        let (used, anothers) = ("ab".repeat(32), "cd".repeat(32));
+        lock(&held.blobs).insert(used.clone(), (vec![0; 36], Duration::from_secs(1)));
+        let in_use = || Ok::<_, Infallible>(BTreeSet::from([used.clone()]));
+        let sweep = node.outgoing.sweep_beside(now(), in_use).expect("nothing fails").expect("it is due");
+        if is_own {
+            let added = node.add(&turn(1), &[("a", "four")]).expect("just enough");
+            // The bucket's clock is behind.
+            lock(&held.blobs).get_mut(&added[0].sha256).expect("put").1 = Duration::from_secs(60);
+        } else {
+            lock(&held.blobs).insert(anothers, (b"four".to_vec(), Duration::ZERO));
+        }
+        sweep.run();
+        let refused = node.add(&turn(2), &[("b", "x")]).expect_err("too much waits");
+        assert_eq!(refused.code, ErrorCode::NoSpace, "{is_own}");
+    }
+}
+
+#[test]
 fn a_sweep_removes_what_is_old_and_nobody_needs() {
     let (node, held) = fixture();
     let [old, young, used] = ["ab", "cd", "ef"].map(|two| two.repeat(32));

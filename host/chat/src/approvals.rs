@@ -21,8 +21,10 @@ pub use press::{PressAnswer, Verb};
 
 use crate::people::PeopleNames;
 use crate::session_queue::Stop;
+use cofferdam_core::lock::lock;
 use cofferdam_store::{ApprovalRow, Store, StoreRetry};
 use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -35,6 +37,8 @@ pub struct ApprovalService {
     /// What is this channel's in the store.
     channel: String,
     rules: Rules,
+    /// Those that are in force: the same for all that came from one another.
+    in_force: Arc<Mutex<Rules>>,
     /// What those are called who ask and decide.
     pub names: PeopleNames,
     /// Wakes those who wait; what was decided is in the store.
@@ -59,6 +63,15 @@ impl Rules {
         let approvers = approvers.iter().map(ToString::to_string).collect();
         Self { approvers, expires: approvals.expires.0, are_named: false }
     }
+
+    /// Whether a person may decide over what `asker` asked for.
+    fn may_decide(&self, person: &str, asker: Option<&str>) -> bool {
+        match self.approvers.as_slice() {
+            // Nobody decides over others any more. Earlier releases have not kept who asked.
+            [] => asker.is_none_or(|asker| asker == person),
+            approvers => approvers.iter().any(|approver| approver == person),
+        }
+    }
 }
 
 /// Where an approval is shown and who may decide; the store keeps it as JSON.
@@ -77,19 +90,36 @@ impl ApprovalService {
     /// The approvals of a channel that ends with `stop`.
     pub fn new(store: Store, (store_retry, stop): (StoreRetry, Stop), channel: String, rules: Rules) -> Self {
         let (names, decided) = (PeopleNames::default(), watch::Sender::new(()));
-        Self { store, store_retry, stop, channel, rules, names, decided }
+        let in_force = Arc::new(Mutex::new(rules.clone()));
+        Self { store, store_retry, stop, channel, rules, in_force, names, decided }
     }
 
-    /// The same under other rules; a call that waits is woken by either.
+    /// The same under other rules, which are in force from now on; a call that waits is woken by
+    /// either.
     #[must_use]
     pub fn renewed(&self, rules: Rules) -> Self {
+        *lock(&self.in_force) = rules.clone();
         Self { rules, ..self.clone() }
     }
 
     /// The same for questions that one person alone decides, for so long.
     #[must_use]
     pub fn of_one(&self, person: &str, expires: Duration) -> Self {
-        self.renewed(Rules { approvers: vec![person.to_owned()], expires, are_named: true })
+        let rules = Rules { approvers: vec![person.to_owned()], expires, are_named: true };
+        Self { rules, ..self.clone() }
+    }
+
+    /// The rules that a question is asked by now, also by a turn that began under others.
+    fn current_rules(&self) -> Rules {
+        if self.rules.are_named { self.rules.clone() } else { lock(&self.in_force).clone() }
+    }
+
+    /// Whether anybody of those to whom a question was shown may decide it still.
+    fn can_be_decided(&self, place: &str) -> bool {
+        let Some(place) = ApprovalPlace::read(place) else { return false };
+        let rules = lock(&self.in_force);
+        let asker = place.asker.as_deref();
+        place.are_named || place.approvers.iter().any(|person| rules.may_decide(person, asker))
     }
 
     /// Has those who wait look again: a chat has moved, or somebody is not served any more.

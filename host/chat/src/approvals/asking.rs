@@ -143,7 +143,8 @@ impl<B: ApprovalDisplay> Approver for TurnApprovals<B> {
 impl<B: ApprovalDisplay> TurnApprovals<B> {
     /// What came of it; `None`: the program stops, and the next start goes on waiting.
     async fn decide(&self, approval: &ApprovalRequest, cancel: &CancellationToken) -> Option<Decision> {
-        let ApprovalService { store, store_retry, rules, .. } = &self.approvals;
+        let ApprovalService { store, store_retry, .. } = &self.approvals;
+        let rules = self.approvals.current_rules();
         let named = match rules.approvers.as_slice() {
             [] => vec![self.asker.clone()],
             named => named.to_vec(),
@@ -230,7 +231,7 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
             if asked.state != ApprovalState::Asked {
                 return Some(asked);
             }
-            if !self.board.is_asker_served() {
+            if !self.board.is_asker_served() || !self.approvals.can_be_decided(&asked.place) {
                 return self.end(&asked.id, ApprovalState::Withdrawn).await;
             }
             if over.is_cancelled() {

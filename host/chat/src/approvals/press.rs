@@ -45,7 +45,7 @@ impl ApprovalService {
         };
         // Those of the time when it was shown; who is none any more does not decide either.
         let is_named = place.approvers.iter().any(|approver| approver == by);
-        if !is_named || !(place.are_named || self.may_decide(by, place.asker.as_deref())) {
+        if !is_named || !(place.are_named || self.rules.may_decide(by, place.asker.as_deref())) {
             return alert(words::not_for_you(&place.approvers));
         }
         let decide = || self.store.decide(id, verb.state(), Some(by.to_owned()));
@@ -56,15 +56,6 @@ impl ApprovalService {
         let mine = approval.state == verb.state() && approval.decided_by.as_deref() == Some(by);
         let text = words::describe_outcome(approval.state, approval.decided_by.as_deref(), &self.names);
         Some(PressAnswer { text, alert: !mine })
-    }
-
-    /// Whether a person may decide over what `asker` asked for, as it is configured now.
-    fn may_decide(&self, person: &str, asker: Option<&str>) -> bool {
-        match self.rules.approvers.as_slice() {
-            // Nobody decides over others any more. Earlier releases have not kept who asked.
-            [] => asker.is_none_or(|asker| asker == person),
-            approvers => approvers.iter().any(|approver| approver == person),
-        }
     }
 }
 

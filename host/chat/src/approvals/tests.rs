@@ -163,8 +163,35 @@ async fn who_approves_no_more_decides_nothing_that_waits() {
     let renewed = fixture.approvals.renewed(rules);
     let said = renewed.press(&yes, Some("ann"), |_| true).await.expect("the program runs");
     assert_eq!(said, PressAnswer { text: "Only ann may decide this.".to_owned(), alert: true });
-    assert!(!fixture.press(&yes, Some("ann"), "here").await.1);
-    assert_eq!(fixture.ended().await.0, Decision::Approved(person("ann")));
+    renewed.look_again();
+    // Nor does it wait for somebody to whom it was not shown.
+    assert_eq!(fixture.ended().await.0, Decision::Withdrawn);
+}
+
+/// Who asked was not named when it was shown, and the others decide over nobody any more.
+#[tokio::test]
+async fn a_question_that_nobody_may_decide_any_more_is_withdrawn() {
+    let mut fixture = asked(&["2"], LONG);
+    let yes = Verb::Approve.data(&fixture.shown().await);
+    let rules = Rules { approvers: Vec::new(), expires: LONG, are_named: false };
+    let renewed = fixture.approvals.renewed(rules);
+    renewed.look_again();
+    for person in ["ann", "2"] {
+        let said = renewed.press(&yes, Some(person), |_| true).await.expect("the program runs");
+        assert_eq!(said, PressAnswer { text: "Only 2 may decide this.".to_owned(), alert: true });
+    }
+    let changed = vec!["message: 🚫 Withdrawn: this is not asked any more.".to_owned()];
+    assert_eq!(fixture.ended().await, (Decision::Withdrawn, changed));
+}
+
+#[tokio::test]
+async fn a_question_for_one_person_waits_for_them_whatever_else_is_configured() {
+    let mut fixture = asked(&["ann"], LONG);
+    let own = fixture.approvals.of_one("2", LONG);
+    assert!(own.current_rules().are_named && !fixture.approvals.current_rules().are_named);
+    let place = r#"{"chat":"here","approvers":["2"],"asker":"ann","named":true}"#;
+    assert!(own.can_be_decided(place) && !own.can_be_decided(&place.replace("true", "false")));
+    fixture.shown().await;
 }
 
 #[tokio::test]

@@ -52,3 +52,19 @@ async fn a_question_of_somebody_who_is_served_waits_on() -> anyhow::Result<()> {
     assert_eq!((world.saved("/shared/a"), published(&world)), (b"hello".to_vec(), 1));
     world.end(2)
 }
+
+/// Nobody decides over others any more, and who asked was not named when it was shown.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_question_that_nobody_may_decide_any_more_is_withdrawn() -> anyhow::Result<()> {
+    let named = format!("approvers = [{BEN}]\n");
+    let mut world = World::running_in(|home| always(home).telegram_more(&named)).await?;
+    world.server.push(Incoming::group(GROUP, ANN).text(WRITE));
+    let approval = asked(&world, 0).await?;
+    world.logs("an approval is shown").await?;
+    reload(&mut world, &[ANN, BEN], "").await?;
+    ended(&world, &approval, "🚫 Withdrawn: this is not asked any more.").await?;
+    answered(&world, "cancelled: ").await?;
+    assert!(!world.home.host("/shared/a").exists());
+    assert_eq!(published(&world), 0);
+    world.end(2)
+}

@@ -191,7 +191,7 @@ impl WorkflowService {
         let by = clock.detect_jump();
         if by != 0 {
             let shifted = self.0.store.shift_waits(by).await;
-            // What may be kept is not done twice. Nor is it said with each look while the store is away.
+            // What may be kept is not done twice, and while the store is away nothing is said.
             if matches!(shifted, Ok(()) | Err(StoreError::Unknown { .. })) {
                 tracing::warn!(by_ms = by, "the clock was set; what runs of workflows wait for follows it");
                 clock.settle();

@@ -1,5 +1,5 @@
-//! The end of a run: what it came to is kept, and from then on no failure of the store makes another
-//! end of it.
+//! The end of a run: what it came to is kept, and from then on no failure of the store makes
+//! another end of it.
 
 use super::kept::about;
 use super::{ExecuteError, Executor, LOOK, PreparedRun};

@@ -55,8 +55,8 @@ impl ToldHeads {
 }
 
 impl AuditLog {
-    /// Whether a record of the chain is this head. Reads the file that it must be in. The head of an
-    /// empty chain is in every chain.
+    /// Whether a record of the chain is this head. Reads the file that it must be in. The head of
+    /// an empty chain is in every chain.
     ///
     /// # Errors
     /// When a file cannot be opened or read.

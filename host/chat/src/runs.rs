@@ -5,6 +5,7 @@ pub use crate::handler::ResumedTurn;
 
 use crate::handler::{PlatformChannel, fetch_files, hand_on, incoming};
 use crate::outbound::{FirstMessage, plan};
+use crate::people::{Served, UNKNOWN_LOOK};
 use crate::session_queue::Arrival;
 use async_trait::async_trait;
 use cofferdam_agent::tools::Approver;
@@ -31,11 +32,22 @@ pub trait Messenger: Send + Sync {
     fn channel(&self) -> String;
 
     /// Whether somebody is served in private.
-    fn is_served(&self, person: &str) -> bool;
+    fn served(&self, person: &str) -> Served;
+
+    /// The same, once it is known.
+    async fn await_served(&self, person: &str) -> bool {
+        loop {
+            match self.served(person) {
+                Served::Yes => return true,
+                Served::No => return false,
+                Served::Unknown => tokio::time::sleep(UNKNOWN_LOOK).await,
+            }
+        }
+    }
 
     /// Whether somebody is served where they were to be answered, in private or in a group; nobody
     /// is where that place is unreadable.
-    fn is_served_at(&self, target: &str, person: &str) -> bool;
+    fn served_at(&self, target: &str, person: &str) -> Served;
 
     /// Where somebody is written to in private.
     ///
@@ -242,14 +254,15 @@ impl<C: PlatformChannel> Messenger for ReachableChannel<C> {
         self.current().base().channel.clone()
     }
 
-    fn is_served(&self, person: &str) -> bool {
-        person.parse().is_ok_and(|person| self.current().base().door.is_allowed(person))
+    fn served(&self, person: &str) -> Served {
+        let Ok(person) = person.parse() else { return Served::No };
+        self.current().base().door.served(person)
     }
 
-    fn is_served_at(&self, target: &str, person: &str) -> bool {
-        let (channel, Some(target)) = (self.current(), C::target(target)) else { return false };
+    fn served_at(&self, target: &str, person: &str) -> Served {
+        let (channel, Some(target)) = (self.current(), C::target(target)) else { return Served::No };
         let board = channel.board(&target, person);
-        crate::approvals::ApprovalDisplay::is_asker_served(&board)
+        crate::approvals::ApprovalDisplay::asker_served(&board)
     }
 
     async fn open(&self, person: &str) -> Result<PrivateChat, UnreachableReason> {

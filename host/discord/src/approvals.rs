@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use cofferdam_agent::tools::ApprovalRequest;
 use cofferdam_chat::approvals::{ApprovalDisplay, Changing, Verb, change_message};
 use cofferdam_chat::outbound::{SendError, StyledText, split_text};
+use cofferdam_chat::people::Served;
 use serde_json::{Value, json};
 use std::future::ready;
 use std::sync::Arc;
@@ -40,8 +41,9 @@ impl ApprovalDisplay for ApprovalTarget {
         named
     }
 
-    fn is_asker_served(&self) -> bool {
-        self.sender.parse().is_ok_and(|sender| self.bot.rules_in_force().is_served(sender, self.target.guild))
+    fn asker_served(&self) -> Served {
+        let Ok(sender) = self.sender.parse() else { return Served::No };
+        self.bot.rules_in_force().served(sender, self.target.guild)
     }
 
     fn is_shown_as(&self, _: &str) -> bool {

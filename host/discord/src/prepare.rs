@@ -134,7 +134,12 @@ mod tests {
     fn rules() -> AccessRules {
         let whose = ConversationOwner::Session;
         AccessRules {
-            people: PeopleRules { allowed: BTreeSet::from([7]), groups: Arc::default(), whose },
+            people: PeopleRules {
+                allowed: BTreeSet::from([7]),
+                are_all_known: true,
+                groups: Arc::default(),
+                whose,
+            },
             me: BotUser { id: 99, name: "our_bot".into() },
             menu: Arc::default(),
         }

@@ -3,7 +3,7 @@
 use super::bot::BotUser;
 use super::route::Snowflake;
 use super::wire::{Message, MessageKind};
-use cofferdam_chat::people::{Group, PeopleRules, SenderReply};
+use cofferdam_chat::people::{Group, PeopleRules, SenderReply, Served};
 use cofferdam_chat::setup::MenuEntry;
 use std::sync::Arc;
 
@@ -27,7 +27,8 @@ impl AccessRules {
             MessageKind::Other(_) => return SenderReply::Ignore("nobody has written it"),
             MessageKind::Plain | MessageKind::Reply | MessageKind::Command => {}
         }
-        match (self.is_served(message.author.id, message.guild), message.guild, message.kind) {
+        let is_served = self.served(message.author.id, message.guild) == Served::Yes;
+        match (is_served, message.guild, message.kind) {
             (true, ..) => SenderReply::Serve(message.author.id),
             // A command is answered in guilds too: its answer is for its sender alone.
             (false, None, _) | (false, _, MessageKind::Command) => SenderReply::Tell(message.author.id),
@@ -41,7 +42,7 @@ impl AccessRules {
     }
 
     /// Whether somebody is served there.
-    pub(super) fn is_served(&self, person: Snowflake, guild: Option<Snowflake>) -> bool {
-        self.people.is_served(person, self.place(guild))
+    pub(super) fn served(&self, person: Snowflake, guild: Option<Snowflake>) -> Served {
+        self.people.served(person, self.place(guild))
     }
 }

@@ -15,6 +15,7 @@ use async_trait::async_trait;
 use cofferdam_agent::tools::{ApprovalRequest, Approver, Decision};
 use cofferdam_chat::approvals::{ApprovalDisplay, ApprovalService, Changing, Rules, Verb};
 use cofferdam_chat::outbound::SendError;
+use cofferdam_chat::people::Served;
 use cofferdam_chat::session_queue::{Stop, TurnPlaces, TurnSlot};
 use cofferdam_core::limits::TimeSpan;
 use cofferdam_core::lock::lock;
@@ -210,8 +211,8 @@ impl ApprovalDisplay for Terminal {
         named
     }
 
-    fn is_asker_served(&self) -> bool {
-        true
+    fn asker_served(&self) -> Served {
+        Served::Yes
     }
 
     fn is_shown_as(&self, _: &str) -> bool {

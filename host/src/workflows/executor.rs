@@ -18,6 +18,7 @@ use super::tools::AgentTools;
 use super::types::AttachmentLimits;
 use cofferdam_agent::tools::{Approver, CallRequest, Journal, Toolbox};
 use cofferdam_agent::turn::{self, History, Provider, Runner, TaskFailure, TaskRequest, TurnInput};
+use cofferdam_chat::people::Served;
 use cofferdam_core::audit::{Workflow, WorkflowState};
 use cofferdam_core::limits::TimeSpan;
 use cofferdam_core::path::GuestPath;
@@ -105,13 +106,20 @@ impl Executor {
             if kept.state != RunState::Running || self.stop.is_cancelled() {
                 return Ok(kept);
             }
-            if self.cancel_unserved(run, &kept).await? {
+            let served = self.served(&kept);
+            if served == Served::No {
+                self.cancel_unserved(run).await?;
                 continue;
             }
             if let Some(late) = self.is_late(&kept) {
                 if self.store.end_run(&run.id, failed_end(&late, None)).await? {
                     return self.finish(run, WorkflowState::Failed).await;
                 }
+                continue;
+            }
+            if served == Served::Unknown {
+                // It stays where it is until the people of its channel can be read again.
+                self.stop.run_until_cancelled(tokio::time::sleep(LOOK)).await;
                 continue;
             }
             let outputs = outputs(&kept);

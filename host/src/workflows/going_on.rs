@@ -3,6 +3,7 @@
 
 use super::in_turn::{BeganInTurn, describe_duration};
 use super::serving::WorkflowService;
+use cofferdam_chat::people::Served;
 use cofferdam_chat::runs::ResumedTurn;
 use cofferdam_core::audit::{WorkflowState, sha256_hex};
 use cofferdam_core::id::{Caller, SessionId};
@@ -30,11 +31,17 @@ impl WorkflowService {
         let Some(messenger) = self.0.runs.messenger(&by.channel) else { return Ok(()) };
         let (Some(to), Ok(began)) = (&kept.new.answer_to, BeganInTurn::from_kept(kept)) else {
             tracing::error!(run = due.run, "what was kept of a run is unreadable");
-            return self.cancel(kept).await;
+            return self.cancel(kept, None).await;
         };
-        if began.was_served && !messenger.is_served(&by.sender) {
-            // Nothing is done any more for somebody who was taken away.
-            return self.cancel(kept).await;
+        match messenger.served(&by.sender) {
+            Served::No if began.was_served => {
+                // Nothing is done any more for somebody who was taken away.
+                tracing::info!(run = due.run, "a run is cancelled: who began it is not served any more");
+                return self.cancel(kept, None).await;
+            }
+            // The next look knows more.
+            Served::Unknown if began.was_served => return Ok(()),
+            Served::Yes | Served::No | Served::Unknown => {}
         }
         if messenger.channel() != to.channel {
             return Ok(());

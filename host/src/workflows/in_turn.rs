@@ -11,6 +11,7 @@ pub(super) use run::{BeganInTurn, describe_duration, event};
 
 use super::executor::failed_end;
 use super::executor::people::{keep_and_send, lost_problem, recipient_denied, retry_reach, texts};
+use cofferdam_chat::people::Served;
 use cofferdam_chat::runs::CallingTurn;
 use cofferdam_core::audit::{self, CallFacts, WorkflowState, sha256_hex};
 use cofferdam_core::id::{Caller, TurnId};
@@ -56,8 +57,8 @@ impl Messaging for TurnMessaging {
             return Err(recipient_denied(to));
         }
         match people.runs.messenger(&person.channel) {
-            Some(messenger) if !messenger.is_served(&person.sender) => Err(recipient_denied(to)),
-            // A channel that is not up yet says so when it is.
+            Some(messenger) if messenger.served(&person.sender) == Served::No => Err(recipient_denied(to)),
+            // A channel that is not up yet, or does not know now, says so when it does.
             _ => Ok(()),
         }
     }
@@ -163,7 +164,7 @@ impl TurnMessaging {
     fn may_write(&self) -> Result<(), ToolError> {
         let (Some(asking), Some(people)) = (&self.asking, &self.executor.people) else { return Ok(()) };
         match people.runs.messenger(&asking.by.channel) {
-            Some(messenger) if !messenger.is_served(&asking.by.sender) => {
+            Some(messenger) if messenger.served(&asking.by.sender) != Served::Yes => {
                 let by = asking.by.to_string();
                 let said = format!(
                     "{} is not served in private, so nobody is written to for them",
@@ -305,7 +306,7 @@ impl TurnMessaging {
     fn is_served(&self, by: &Caller) -> bool {
         let people = self.executor.people.as_ref();
         let messenger = people.and_then(|people| people.runs.messenger(&by.channel));
-        messenger.is_some_and(|messenger| messenger.is_served(&by.sender))
+        messenger.is_some_and(|messenger| messenger.served(&by.sender) == Served::Yes)
     }
 
     fn note(&self, new: &NewRun, state: WorkflowState, by: Option<&Caller>) -> Result<(), ToolError> {

@@ -76,10 +76,10 @@ impl WorkflowService {
         Ok(())
     }
 
-    /// Ends a run that somebody does not want any more.
-    pub(super) async fn cancel(&self, kept: &KeptRun) -> Result<(), StoreError> {
+    /// Ends a run that somebody does not want any more, or that nobody can go on with.
+    pub(super) async fn cancel(&self, kept: &KeptRun, by: Option<&Caller>) -> Result<(), StoreError> {
         let run = &kept.new.run;
-        if self.0.store.cancel_run(run, &kept.new.by).await?
+        if self.0.store.cancel_run(run, by).await?
             && let Some(kept) = self.0.store.load_run(run).await?
         {
             self.note_end(&kept).await?;

@@ -11,6 +11,7 @@ use super::duty::{self, UnsettledRuns};
 use super::executor::{Executor, describe_end};
 use super::in_turn::event;
 use super::lock::RunLock;
+use cofferdam_chat::people::Served;
 use cofferdam_chat::runs::Runs;
 use cofferdam_core::audit::WorkflowState;
 use cofferdam_core::id::Caller;
@@ -245,9 +246,18 @@ impl WorkflowService {
         if messenger.channel() != to.channel {
             return Ok(());
         }
-        if !messenger.is_served_at(&to.target, &kept.new.by.sender) {
-            // What came of it is for somebody who was removed meanwhile.
-            return self.0.store.leave_unanswered(&kept.new.run).await;
+        match messenger.served_at(&to.target, &kept.new.by.sender) {
+            Served::Yes => {}
+            Served::No => {
+                // What came of it is for somebody who was removed meanwhile.
+                tracing::info!(
+                    run = kept.new.run,
+                    "an end is not told: who began the run is not served any more"
+                );
+                return self.0.store.leave_unanswered(&kept.new.run).await;
+            }
+            // The next look knows more.
+            Served::Unknown => return Ok(()),
         }
         let parts = messenger.parts(OutgoingResponse::text(describe_end(kept)));
         let said = NewReply { target: to.target.clone(), parts };

@@ -98,7 +98,7 @@ impl WorkflowService {
                     if self.is_stopping() {
                         return Ok(None);
                     }
-                    self.cancel(&kept).await?;
+                    self.cancel(&kept, Some(&kept.new.by)).await?;
                     self.0.nudged.notify_one();
                     let kept = self.0.store.load_run(&id).await?;
                     return Ok(kept.as_ref().map(describe_end));

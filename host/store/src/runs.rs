@@ -207,9 +207,9 @@ impl Store {
     }
 
     /// Ends a run that is open, and the task that it is at; false when it has ended. Its end is to
-    /// be noted elsewhere.
-    pub async fn cancel_run(&self, run: &str, by: &Caller) -> Result<bool, StoreError> {
-        let (run, by) = (run.to_owned(), format!("{}:{}", by.channel, by.sender));
+    /// be noted elsewhere. `by` is the person who wanted it, if one did.
+    pub async fn cancel_run(&self, run: &str, by: Option<&Caller>) -> Result<bool, StoreError> {
+        let (run, by) = (run.to_owned(), by.map(Caller::to_string));
         self.write(move |tx| {
             let changed = tx.execute(
                 "UPDATE run SET state = 'cancelled', ended_at = ?2, ended_by = ?3, unnoted = 1

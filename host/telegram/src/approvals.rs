@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use cofferdam_agent::tools::ApprovalRequest;
 use cofferdam_chat::approvals::{ApprovalDisplay, Changing, Verb, change_message};
 use cofferdam_chat::outbound::{SendError, StyledText};
+use cofferdam_chat::people::Served;
 use std::future::ready;
 use std::sync::Arc;
 use teloxide_core::payloads::{EditMessageReplyMarkup, SendMessage};
@@ -39,8 +40,9 @@ impl ApprovalDisplay for ApprovalTarget {
         named
     }
 
-    fn is_asker_served(&self) -> bool {
-        self.sender.parse().is_ok_and(|sender| self.bot.rules_in_force().is_served(sender, self.target.chat))
+    fn asker_served(&self) -> Served {
+        let Ok(sender) = self.sender.parse() else { return Served::No };
+        self.bot.rules_in_force().served(sender, self.target.chat)
     }
 
     /// In a group that has moved since nobody can press any more.

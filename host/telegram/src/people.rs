@@ -5,7 +5,7 @@ use super::config::{Config, PLATFORM};
 use super::moves::Moves;
 use super::send::{ReplyTarget, is_group};
 use super::wire::{ChatKind, Message};
-use cofferdam_chat::people::{ConfiguredPeople, Group, Groups, PeopleRules};
+use cofferdam_chat::people::{ConfiguredPeople, Group, Groups, PeopleRules, Served};
 use cofferdam_store::Stranger;
 
 /// The name of this channel in the audit, in what a provider sees and in the file of people.
@@ -49,8 +49,8 @@ impl AccessRules {
     }
 
     /// Whether somebody is served in a chat.
-    pub(super) fn is_served(&self, person: i64, chat: i64) -> bool {
-        self.people.is_served(person, self.chat(chat))
+    pub(super) fn served(&self, person: i64, chat: i64) -> Served {
+        self.people.served(person, self.chat(chat))
     }
 }
 

@@ -188,7 +188,7 @@ mod tests {
     fn rules() -> AccessRules {
         let me = BotUser { id: 99, username: Some("our_bot".into()), hears_all: false };
         let (groups, whose) = (Arc::default(), ConversationOwner::Session);
-        let people = PeopleRules { allowed: BTreeSet::from([7]), groups, whose };
+        let people = PeopleRules { allowed: BTreeSet::from([7]), are_all_known: true, groups, whose };
         AccessRules { people, moves: Moves::default(), me }
     }
 

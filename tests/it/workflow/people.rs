@@ -11,6 +11,7 @@ mod in_turn;
 mod kill;
 mod removed;
 mod schedule;
+mod unreadable;
 mod waits;
 
 use serde_json::Value;

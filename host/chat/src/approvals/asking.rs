@@ -2,6 +2,7 @@
 //! or the turn is stopped.
 
 use super::{ApprovalPlace, ApprovalService, words};
+use crate::people::{Served, UNKNOWN_LOOK};
 use crate::send_error::SendError;
 use crate::session_queue::TurnSlot;
 use async_trait::async_trait;
@@ -27,7 +28,7 @@ pub trait ApprovalDisplay: Send + Sync + 'static {
     fn approvers(&self, named: Vec<String>) -> Vec<String>;
 
     /// Whether the person who asked is served still: one who was removed meanwhile gets nothing.
-    fn is_asker_served(&self) -> bool;
+    fn asker_served(&self) -> Served;
 
     /// Whether a question that is shown as this message can be answered there, or has to be shown
     /// again.
@@ -182,6 +183,10 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
             };
         }
         self.close(&settled, &approval.text);
+        // Neither done nor refused for somebody of whom nobody knows now whether they are served.
+        while settled.state == ApprovalState::Approved && self.board.asker_served() == Served::Unknown {
+            cancel.run_until_cancelled(tokio::time::sleep(UNKNOWN_LOOK)).await?;
+        }
         self.to_decision(settled, approval, cancel.is_cancelled()).await
     }
 
@@ -231,7 +236,7 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
             if asked.state != ApprovalState::Asked {
                 return Some(asked);
             }
-            if !self.board.is_asker_served() || !self.approvals.can_be_decided(&asked.place) {
+            if self.board.asker_served() == Served::No || !self.approvals.can_be_decided(&asked.place) {
                 return self.end(&asked.id, ApprovalState::Withdrawn).await;
             }
             if over.is_cancelled() {
@@ -299,7 +304,7 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
         let by = settled.decided_by.unwrap_or_default();
         let by = Caller { channel: approval.caller.channel.clone(), sender: by };
         Some(match settled.state {
-            ApprovalState::Approved if !self.board.is_asker_served() => {
+            ApprovalState::Approved if self.board.asker_served() != Served::Yes => {
                 Decision::Unasked(words::ASKER_REMOVED.to_owned())
             }
             ApprovalState::Approved => {

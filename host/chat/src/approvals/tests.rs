@@ -1,6 +1,7 @@
 //! The approvals on a board that is a list.
 
 use super::*;
+use crate::people::Served;
 use crate::send_error::SendError;
 use crate::session_queue::{TurnPlaces, TurnSlot};
 use async_trait::async_trait;
@@ -18,6 +19,7 @@ struct List {
     /// A question comes to stand there once it has one.
     sent: Arc<Semaphore>,
     changed: Arc<Mutex<Vec<String>>>,
+    served: Arc<Mutex<Served>>,
 }
 
 #[async_trait]
@@ -31,8 +33,8 @@ impl ApprovalDisplay for List {
         named
     }
 
-    fn is_asker_served(&self) -> bool {
-        true
+    fn asker_served(&self) -> Served {
+        *self.served.lock().expect("held shortly")
     }
 
     fn is_shown_as(&self, _: &str) -> bool {
@@ -61,6 +63,8 @@ struct Fixture {
     shown: UnboundedReceiver<String>,
     sent: Arc<Semaphore>,
     changed: Arc<Mutex<Vec<String>>>,
+    /// Whether the asker is.
+    served: Arc<Mutex<Served>>,
     cancel: CancellationToken,
     decision: tokio::task::JoinHandle<Decision>,
 }
@@ -85,7 +89,8 @@ fn slowly(approvers: &[&str], expires: Duration, sent: usize) -> Fixture {
     let (tell, shown) = unbounded_channel();
     let changed = Arc::<Mutex<Vec<String>>>::default();
     let sent = Arc::new(Semaphore::new(sent));
-    let board = List { shown: tell, sent: sent.clone(), changed: changed.clone() };
+    let served = Arc::new(Mutex::new(Served::Yes));
+    let board = List { shown: tell, sent: sent.clone(), changed: changed.clone(), served: served.clone() };
     let approver = approvals.new_approver(board, "ann".to_owned(), TurnSlot::new(&TurnPlaces::new(1)));
     let turn = TurnId::new("t");
     let approval = ApprovalRequest {
@@ -99,7 +104,7 @@ fn slowly(approvers: &[&str], expires: Duration, sent: usize) -> Fixture {
     };
     let cancelled = cancel.clone();
     let decision = tokio::spawn(async move { approver.decide(&approval, &cancelled).await });
-    Fixture { approvals, shown, sent, changed, cancel, decision }
+    Fixture { approvals, shown, sent, changed, served, cancel, decision }
 }
 
 impl Fixture {
@@ -230,6 +235,24 @@ async fn what_nobody_decides_is_over_in_time_or_when_its_turn_is_stopped() {
     assert_eq!(fixture.ended().await, (Decision::Withdrawn, changed));
     let nobody = asked(&["stranger"], LONG).ended().await.0;
     assert_eq!(nobody, Decision::Unasked(words::NOBODY_HERE.to_owned()));
+}
+
+#[tokio::test]
+async fn a_question_waits_while_nobody_knows_whether_its_asker_is_served() {
+    for (then, decision) in [
+        (Served::Yes, Decision::Approved(person("ann"))),
+        (Served::No, Decision::Unasked(words::ASKER_REMOVED.to_owned())),
+    ] {
+        let mut fixture = asked(&[], LONG);
+        let yes = Verb::Approve.data(&fixture.shown().await);
+        *fixture.served.lock().expect("held shortly") = Served::Unknown;
+        fixture.approvals.look_again();
+        tokio::task::yield_now().await;
+        assert!(!fixture.press(&yes, Some("ann"), "here").await.1, "it is asked still");
+        assert!(!fixture.decision.is_finished(), "nothing comes of it yet");
+        *fixture.served.lock().expect("held shortly") = then;
+        assert_eq!(fixture.ended().await.0, decision);
+    }
 }
 
 #[tokio::test]

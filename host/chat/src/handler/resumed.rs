@@ -6,6 +6,7 @@
 
 use super::{Channel, ChannelServices, ChannelTurn, MessageAction, RequestFiles, TurnRequest};
 use crate::approvals::ApprovalDisplay;
+use crate::people::{Served, UNKNOWN_LOOK};
 use crate::session_queue::StopPower;
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_store::{QueueMode, Update};
@@ -13,6 +14,7 @@ use cofferdam_warden::attachments::Attachments;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use tokio::time::sleep;
 
 /// A request that goes on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,11 +56,24 @@ impl ResumedTurn {
         serde_json::to_string(self).expect("plain data")
     }
 
-    /// Whether the one who asked is still served where that is answered.
-    pub(super) fn is_served<C: Channel>(&self, channel: &Arc<C>) -> bool {
-        let Some(target) = C::target(&self.target) else { return false };
+    /// Whether the one who asked is still served where that is answered, once that is known; `None`
+    /// once the program stops.
+    pub(super) async fn await_served<C: Channel>(&self, channel: &Arc<C>) -> Option<bool> {
+        loop {
+            match self.served(channel) {
+                Served::Yes => return Some(true),
+                Served::No => return Some(false),
+                Served::Unknown => {
+                    channel.base().stop.soon.run_until_cancelled(sleep(UNKNOWN_LOOK)).await?;
+                }
+            }
+        }
+    }
+
+    fn served<C: Channel>(&self, channel: &Arc<C>) -> Served {
+        let Some(target) = C::target(&self.target) else { return Served::No };
         let board = channel.board(&target, &self.sender);
-        board.is_asker_served()
+        board.asker_served()
     }
 
     /// The question that it is, with the tools that may be called from its place now: what the

@@ -137,11 +137,15 @@ async fn answer<C: Channel>(
     let turn = bound.turn;
     let (mut noting, mut run) = (None, None);
     let resumed = ResumedTurn::from_updates(&bound.updates);
+    let is_served = match &resumed {
+        Some(resumed) => resumed.await_served(channel).await?,
+        None => true,
+    };
     let todo = match &resumed {
-        Some(resumed) if !resumed.is_served(channel) => {
+        Some(resumed) if !is_served => {
             // Nothing is done any more for somebody who was removed while it waited for its turn.
-            let by = Caller { channel: C::NAME.into(), sender: resumed.sender.clone() };
-            base.store_until_done("end a run", || base.store.cancel_run(&resumed.run, &by)).await?;
+            tracing::info!(run = resumed.run, "a run is cancelled: who began it is not served any more");
+            base.store_until_done("end a run", || base.store.cancel_run(&resumed.run, None)).await?;
             MessageAction::Nothing
         }
         Some(resumed) => resumed.todo(&**channel),

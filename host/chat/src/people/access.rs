@@ -2,7 +2,7 @@
 //! telling those whom the operator lets in while the bot runs.
 
 use super::words;
-use super::{Group, GroupMembers, Groups, PairedPeople};
+use super::{Group, GroupMembers, Groups, PairedPeople, Served};
 use crate::handler::{ChannelServices, PlatformChannel, hand_on, incoming};
 use crate::session_queue::{Arrival, StopPower};
 use crate::setup::PlatformNames;
@@ -85,25 +85,32 @@ impl AccessControl {
 
     /// Who is served, where conversations are `whose`.
     pub fn rules(&self, whose: ConversationOwner) -> PeopleRules {
-        PeopleRules { allowed: self.allowed(), groups: self.named.groups.clone(), whose }
+        let (allowed, are_all_known) = self.load_allowed();
+        PeopleRules { allowed, are_all_known, groups: self.named.groups.clone(), whose }
     }
 
     /// Those whom the configuration names, and those whom the operator has let in since.
     pub fn allowed(&self) -> BTreeSet<i64> {
+        self.load_allowed().0
+    }
+
+    /// The same, and whether these are all of them.
+    fn load_allowed(&self) -> (BTreeSet<i64>, bool) {
+        let paired = self.guests.load_paired();
         let mut allowed = self.named.users.clone();
-        allowed.extend(self.guests.load_paired().iter().filter_map(number));
-        allowed
+        allowed.extend(paired.iter().flatten().filter_map(number));
+        (allowed, paired.is_some())
     }
 
     /// Whether somebody is among them.
-    pub fn is_allowed(&self, person: i64) -> bool {
-        self.named.users.contains(&person)
-            || self.guests.load_paired().iter().filter_map(number).any(|id| id == person)
+    pub fn served(&self, person: i64) -> Served {
+        let (allowed, are_all_known) = self.load_allowed();
+        Served::from_look(allowed.contains(&person), are_all_known)
     }
 
     /// How many were let in besides those whom the configuration names.
     pub fn let_in(&self) -> usize {
-        let here = self.guests.load_paired();
+        let here = self.guests.load_paired().unwrap_or_default();
         here.iter().filter_map(number).filter(|id| !self.named.users.contains(id)).count()
     }
 
@@ -139,6 +146,8 @@ impl AccessControl {
 pub struct PeopleRules {
     /// Those whom the configuration names, and those whom the operator has let in since.
     pub allowed: BTreeSet<i64>,
+    /// Whether these are all: else the file of those who were let in cannot be read.
+    pub are_all_known: bool,
     /// What holds in groups.
     pub groups: Arc<Groups>,
     /// Whose the conversations are.
@@ -147,11 +156,11 @@ pub struct PeopleRules {
 
 impl PeopleRules {
     /// Whether somebody is served where this holds.
-    pub fn is_served(&self, person: i64, group: &Group) -> bool {
+    pub fn served(&self, person: i64, group: &Group) -> Served {
         match group.members {
-            GroupMembers::Allowed => self.allowed.contains(&person),
-            GroupMembers::All => true,
-            GroupMembers::None => false,
+            GroupMembers::Allowed => Served::from_look(self.allowed.contains(&person), self.are_all_known),
+            GroupMembers::All => Served::Yes,
+            GroupMembers::None => Served::No,
         }
     }
 
@@ -182,7 +191,7 @@ pub async fn watch<C: PlatformChannel>(channels: watch::Receiver<Arc<C>>, queues
         let listed = guests.load();
         if listed != before {
             base.approvals.look_again();
-            for one in guests.load_paired() {
+            for one in guests.load_paired().unwrap_or_default() {
                 if greet(&*channel, &one, &queues).await.is_none() {
                     return;
                 }
@@ -233,15 +242,42 @@ mod tests {
         let first = AccessControl::new(people(&[7, 8], GroupMembers::Allowed), guests);
         let began = first.clone();
         let second = first.with_people(people(&[8], GroupMembers::Allowed));
-        assert!(began.is_allowed(7) && !began.in_force().is_allowed(7));
+        assert_eq!((began.served(7), began.in_force().served(7)), (Served::Yes, Served::No));
         let third = second.with_people(people(&[8, 9], GroupMembers::None));
         for door in [&first, &began, &second, &third] {
             let rules = door.in_force().rules(ConversationOwner::Person);
             assert_eq!(rules.allowed, BTreeSet::from([8, 9]));
-            assert!(!rules.is_served(8, rules.groups.get(&[-5])), "nobody is served in groups");
+            let there = rules.served(8, rules.groups.get(&[-5]));
+            assert_eq!(there, Served::No, "nobody is served in groups");
         }
         let rules = began.rules(ConversationOwner::Person);
         assert_eq!(rules.allowed, BTreeSet::from([7, 8]));
-        assert!(rules.is_served(7, rules.groups.get(&[-5])));
+        assert_eq!(rules.served(7, rules.groups.get(&[-5])), Served::Yes);
+    }
+
+    #[test]
+    fn nobody_is_taken_for_removed_while_the_list_of_people_cannot_be_read() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let guests = PairedPeople::new(People::new(dir.path()), "paper");
+        let door = AccessControl::new(people(&[7], GroupMembers::Allowed), guests);
+        let served = || {
+            let rules = door.rules(ConversationOwner::Person);
+            let at = |members, person| {
+                let group = Group { members, ..Group::default_group().clone() };
+                rules.served(person, &group)
+            };
+            let here = [7, 8].map(|person| (door.served(person), at(GroupMembers::Allowed, person)));
+            (here, at(GroupMembers::All, 8), at(GroupMembers::None, 8), rules.allowed)
+        };
+        let known = |eight| {
+            let here = [(Served::Yes, Served::Yes), (eight, eight)];
+            (here, Served::Yes, Served::No, BTreeSet::from([7]))
+        };
+        assert_eq!(served(), known(Served::No), "there is no file");
+        std::fs::write(dir.path().join("people.json"), "{\"paired\":").expect("writable");
+        assert_eq!(served(), known(Served::Unknown));
+        assert_eq!(door.let_in(), 0);
+        std::fs::remove_file(dir.path().join("people.json")).expect("it is there");
+        assert_eq!(served(), known(Served::No));
     }
 }

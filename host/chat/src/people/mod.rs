@@ -6,6 +6,7 @@ mod groups;
 mod ids;
 mod names;
 mod paired;
+mod served;
 pub mod words;
 
 pub use access::{AccessControl, ConfiguredPeople, PeopleRules, watch};
@@ -13,3 +14,5 @@ pub use groups::{Group, GroupMembers, Groups, SenderReply, deserialize_by_id, se
 pub use ids::{PAIRING_EXPIRES_MAX, allowed, approving, check_groups, check_users};
 pub use names::PeopleNames;
 pub use paired::PairedPeople;
+pub use served::Served;
+pub(crate) use served::UNKNOWN_LOOK;

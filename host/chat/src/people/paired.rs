@@ -25,24 +25,30 @@ impl PairedPeople {
     /// Everybody in the file now, those of other channels included; nobody, while it cannot be
     /// read.
     pub fn load(&self) -> Arc<PeopleList> {
+        self.try_load().unwrap_or_default()
+    }
+
+    /// The same; `None` while it cannot be read, which is said once.
+    fn try_load(&self) -> Option<Arc<PeopleList>> {
         match self.people.load() {
             Ok(listed) => {
                 self.failing.store(false, Ordering::Relaxed);
-                listed
+                Some(listed)
             }
             Err(error) => {
                 if !self.failing.swap(true, Ordering::Relaxed) {
                     tracing::error!(%error, "only people whom the configuration names are served");
                 }
-                Arc::default()
+                None
             }
         }
     }
 
-    /// Those who were let in here. It is looked up each time, so that a removal holds from the next
-    /// message on.
-    pub fn load_paired(&self) -> Vec<PairedPerson> {
-        self.load().paired.iter().filter(|one| one.channel == self.channel).cloned().collect()
+    /// Those who were let in here; `None` while nobody knows. It is looked up each time, so that a
+    /// removal holds from the next message on.
+    pub fn load_paired(&self) -> Option<Vec<PairedPerson>> {
+        let listed = self.try_load()?;
+        Some(listed.paired.iter().filter(|one| one.channel == self.channel).cloned().collect())
     }
 
     /// The code of a stranger, the one that waits or another that lasts so long; none where it

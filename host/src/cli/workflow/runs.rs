@@ -80,7 +80,7 @@ pub(super) fn cancel(config: &Config, one: &RunCommand) -> anyhow::Result<Exit> 
     let audit = gateway::open_audit(config)?;
     let runtime = runtime()?;
     let (cancelled, kept) = runtime.block_on(async {
-        let cancelled = store.cancel_run(&one.run, &this_user("cli")).await?;
+        let cancelled = store.cancel_run(&one.run, Some(&this_user("cli"))).await?;
         Ok::<_, anyhow::Error>((cancelled, store.load_run(&one.run).await?))
     })?;
     let Some(kept) = kept else { return Ok(report_no_run(&one.run)) };

@@ -42,7 +42,8 @@ pub(in crate::workflows) fn recipient_denied(to: &str) -> ToolError {
 }
 
 impl ChannelPeople {
-    /// Who reaches a person; waits for a channel that is not up yet.
+    /// Who reaches a person; waits for a channel that is not up yet, or that does not know now
+    /// whom it serves.
     ///
     /// # Errors
     /// `recipient_denied` for somebody who is not served.
@@ -56,7 +57,8 @@ impl ChannelPeople {
         }
         let messenger = cancel.run_until_cancelled(self.runs.await_messenger(&person.channel)).await;
         let messenger = messenger.ok_or_else(ToolError::cancelled)?;
-        if messenger.is_served(&person.sender) {
+        let is_served = cancel.run_until_cancelled(messenger.await_served(&person.sender)).await;
+        if is_served.ok_or_else(ToolError::cancelled)? {
             Ok(messenger)
         } else {
             Err(recipient_denied(&person.to_string()))

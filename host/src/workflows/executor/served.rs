@@ -1,29 +1,28 @@
 //! Runs of people who were removed meanwhile: nothing more is done for them.
 
 use super::{ExecuteError, Executor, PreparedRun, WorkflowState};
+use cofferdam_chat::people::Served;
 use cofferdam_store::KeptRun;
 
 impl Executor {
-    /// Ends a run if the one who began it is not served any more where its end is told; whether
-    /// that is so. It is asked before each task, since one that waits for a decision is under way
-    /// for days. A run that answers nobody, such as one of the command line, is for nobody who
-    /// could be removed.
-    pub(super) async fn cancel_unserved(
-        &self,
-        run: &PreparedRun,
-        kept: &KeptRun,
-    ) -> Result<bool, ExecuteError> {
-        let (Some(to), Some(people)) = (&kept.new.answer_to, &self.people) else { return Ok(false) };
+    /// Whether the one who began a run is served where its end is told. It is asked before each
+    /// task, since one that waits for a decision is under way for days. A run that answers nobody,
+    /// such as one of the command line, is for nobody who could be removed.
+    pub(super) fn served(&self, kept: &KeptRun) -> Served {
+        let (Some(to), Some(people)) = (&kept.new.answer_to, &self.people) else { return Served::Yes };
         let by = &kept.new.by;
         // It has waited for its channel before this, which is away again only at a stop.
         let messenger = people.runs.messenger(&by.channel);
-        if messenger.is_none_or(|messenger| messenger.is_served_at(&to.target, &by.sender)) {
-            return Ok(false);
+        messenger.map_or(Served::Yes, |messenger| messenger.served_at(&to.target, &by.sender))
+    }
+
+    /// Ends a run whose person is not served any more. Nobody has wanted that, so it is recorded as
+    /// nobody's.
+    pub(super) async fn cancel_unserved(&self, run: &PreparedRun) -> Result<(), ExecuteError> {
+        if self.store.cancel_run(&run.id, None).await? {
+            tracing::info!(run = run.id, "a run is cancelled: who began it is not served any more");
+            self.finish(run, WorkflowState::Cancelled).await?;
         }
-        if self.store.cancel_run(&run.id, by).await? {
-            self.note(run, WorkflowState::Cancelled, Some(by))?;
-            self.store.end_noted(&run.id).await?;
-        }
-        Ok(true)
+        Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! Schedules: what is due begins a run for the person whom its file names, while they are served.
 
 use super::{RunStart, StartRefusal, WorkflowService};
+use cofferdam_chat::people::Served;
 use cofferdam_store::{AnswerTo, StoreError, now_ms};
 use cofferdam_workflow::schedule;
 use serde_json::json;
@@ -8,8 +9,9 @@ use std::collections::BTreeSet;
 
 impl WorkflowService {
     /// Begins what is due. Of times that were missed one is made up. Where the person is not
-    /// served, the time passes: it is not made up once the operator has let them in. `unserved` are
-    /// the workflows of which that was said, which is once and not every minute.
+    /// served, the time passes: it is not made up once the operator has let them in. Where nobody
+    /// knows, it waits. `unserved` are the workflows of which was said that they begin nothing,
+    /// which is once and not every minute.
     pub(super) async fn look_at_schedules(&self, unserved: &mut BTreeSet<String>) -> Result<(), StoreError> {
         for of in &self.0.catalog.offered {
             let Some((times, to)) = &of.workflow.on.schedule else { continue };
@@ -18,15 +20,20 @@ impl WorkflowService {
             // A clock that was set back makes nothing due twice.
             let Some(due) = schedule::latest(times, before, now) else { continue };
             let Some(messenger) = self.0.runs.messenger(&to.channel) else { continue };
-            if !messenger.is_served(&to.sender) {
-                if unserved.insert(of.workflow.id.clone()) {
-                    tracing::warn!(
-                        workflow = of.workflow.id,
-                        "its schedule begins nothing: the person whom it is for is not served"
-                    );
+            match messenger.served(&to.sender) {
+                Served::Yes => {}
+                Served::No => {
+                    if unserved.insert(of.workflow.id.clone()) {
+                        tracing::warn!(
+                            workflow = of.workflow.id,
+                            "its schedule begins nothing: the person whom it is for is not served"
+                        );
+                    }
+                    self.0.store.end_schedule_check(&of.workflow.id, due).await?;
+                    continue;
                 }
-                self.0.store.end_schedule_check(&of.workflow.id, due).await?;
-                continue;
+                // It is due still at the next look.
+                Served::Unknown => continue,
             }
             unserved.remove(&of.workflow.id);
             let stop = self.0.executors.borrow().stop.clone();

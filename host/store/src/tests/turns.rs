@@ -185,7 +185,7 @@ async fn whoever_ends_the_run_ends_what_waits_and_has_it_told() {
     assert!(!world.store.reopen_run("turn-1").await.expect("asked"), "it goes on by itself alone");
     world.store.persist(CHANNEL, vec![replies(2, None, "[1]")]).await.expect("kept");
     let due = world.due(0).await;
-    assert!(world.store.cancel_run("turn-1", &caller("ann")).await.expect("ended"));
+    assert!(world.store.cancel_run("turn-1", Some(&caller("ann"))).await.expect("ended"));
     assert!(!world.store.go_on(going(&due[0])).await.expect("asked") && world.due(0).await.is_empty());
     assert_eq!(world.store.load_unanswered_runs().await.expect("asked"), ["turn-1"]);
     assert_eq!(world.waits("wait-2", "77").await, TurnWaited::Ended);
@@ -283,7 +283,7 @@ async fn nobody_is_asked_for_a_run_that_has_ended() {
         world.store.mark_approval_shown(call, "77").await.expect("noted");
     }
     assert_eq!(world.store.open_choices(CHANNEL).await.expect("read"), [], "it goes on");
-    assert!(world.store.cancel_run("turn-1", &caller("ann")).await.expect("cancelled"));
+    assert!(world.store.cancel_run("turn-1", Some(&caller("ann"))).await.expect("cancelled"));
     let open = world.store.open_choices(CHANNEL).await.expect("read");
     let open: Vec<_> = open.iter().map(|one| (one.id.as_str(), one.state)).collect();
     assert_eq!(open, [("turn-1/keep/0", ApprovalState::Withdrawn)]);
@@ -361,7 +361,7 @@ async fn of_two_runs_that_wait_each_goes_on_by_itself() {
     assert_eq!((due.len(), due[0].run.as_str(), due[0].reply.is_some()), (1, "turn-2", true));
     // It was promised that the second one is told of, and no longer that the first one is.
     for run in ["turn-1", "turn-2"] {
-        assert!(world.store.cancel_run(run, &caller("ann")).await.expect("ended"));
+        assert!(world.store.cancel_run(run, Some(&caller("ann"))).await.expect("ended"));
     }
     assert_eq!(world.store.load_unanswered_runs().await.expect("asked"), ["turn-2"]);
 }
@@ -415,6 +415,6 @@ async fn of_a_runs_messages_and_waits_each_is_its_own() {
     let due = world.due(0).await;
     assert_eq!((due.len(), due[0].reply.is_some()), (1, true), "the other one waits on, and is replied to");
     // What still waits was promised.
-    assert!(world.store.cancel_run("turn-1", &caller("ann")).await.expect("ended"));
+    assert!(world.store.cancel_run("turn-1", Some(&caller("ann"))).await.expect("ended"));
     assert_eq!(world.store.load_unanswered_runs().await.expect("asked"), ["turn-1"]);
 }

@@ -7,16 +7,16 @@ use serde_json::json;
 use std::time::{Duration, Instant};
 use support::telegram::{Incoming, Pushed, SentMessage};
 
-fn database(world: &World) -> anyhow::Result<rusqlite::Connection> {
+pub(super) fn database(world: &World) -> anyhow::Result<rusqlite::Connection> {
     Ok(rusqlite::Connection::open(world.home.state().join("cofferdam.db"))?)
 }
 
-fn eve(world: &World, text: &str) -> Pushed {
+pub(super) fn eve(world: &World, text: &str) -> Pushed {
     world.server.push(Incoming::private(EVE).text(text))
 }
 
 /// Lets Eve in by a code; she is told.
-async fn let_in(world: &World) -> anyhow::Result<()> {
+pub(super) async fn let_in(world: &World) -> anyhow::Result<()> {
     eve(world, "hello");
     let has_code = |sent: &SentMessage| sent.chat_id == EVE && sent.text.contains("cofferdam allow ");
     let told = world.server.wait_for_message(PATIENCE, has_code).await?;
@@ -33,7 +33,7 @@ fn remove(world: &World) {
 }
 
 /// Waits until the one run was cancelled, that is in the audit, and nobody is to be told any more.
-async fn ended(world: &World) -> anyhow::Result<()> {
+pub(super) async fn ended(world: &World) -> anyhow::Result<()> {
     world.stands("cancelled").await?;
     let database = database(world)?;
     let is_settled = "SELECT answered_at IS NOT NULL AND unnoted = 0 FROM run";
@@ -61,7 +61,8 @@ async fn a_run_that_waits_goes_no_further_for_whoever_was_removed() -> anyhow::R
         "started by telegram:6660000000",
         "sends to telegram:5000000002",
         "waiting",
-        "cancelled by telegram:6660000000",
+        // Nobody has cancelled it.
+        "cancelled",
     ];
     assert_eq!(world.audited(), expected);
     assert_eq!(world.texts_to(EVE), texts, "nothing more is said to her");
@@ -80,7 +81,7 @@ async fn what_somebody_agrees_to_is_not_done_for_whoever_was_removed() -> anyhow
     let texts = world.texts_to(EVE);
     world.server.push(press(BEN, &shown, 0));
     ended(&world).await?;
-    assert_eq!(world.audited().last().map(String::as_str), Some("cancelled by telegram:6660000000"));
+    assert_eq!(world.audited().last().map(String::as_str), Some("cancelled"));
     assert!(!world.home.host("/shared/latest.txt").exists());
     assert_eq!(world.texts_to(EVE), texts, "nothing more is said to her");
     Ok(())
@@ -108,23 +109,31 @@ async fn the_end_of_a_run_is_not_told_to_whoever_was_removed() -> anyhow::Result
     Ok(())
 }
 
-/// Sets the time back from which on the times of the one schedule are looked for, and waits until
-/// they were.
-async fn miss_times(world: &World) -> anyhow::Result<()> {
-    let database = database(world)?;
-    let looked_at = || -> Option<i64> {
-        database.query_row("SELECT looked_at FROM run_schedule", [], |row| row.get(0)).ok()
-    };
+/// Since when the times of the one schedule are looked for.
+pub(super) fn looked_at(world: &World) -> anyhow::Result<Option<i64>> {
+    let found = database(world)?.query_row("SELECT looked_at FROM run_schedule", [], |row| row.get(0));
+    Ok(found.ok())
+}
+
+/// Sets that time back; to which one.
+pub(super) async fn set_back(world: &World) -> anyhow::Result<i64> {
     let began = Instant::now();
-    let mut before = looked_at();
-    while before.is_none() {
+    loop {
+        if let Some(at) = looked_at(world)? {
+            let missed = at - 3 * 24 * 3600 * 1000;
+            database(world)?.execute("UPDATE run_schedule SET looked_at = ?1", [missed])?;
+            return Ok(missed);
+        }
         anyhow::ensure!(began.elapsed() < PATIENCE, "{}", world.log());
         tokio::time::sleep(Duration::from_millis(20)).await;
-        before = looked_at();
     }
-    let missed = before.map(|at| at - 3 * 24 * 3600 * 1000);
-    database.execute("UPDATE run_schedule SET looked_at = ?1", [missed])?;
-    while looked_at() == missed {
+}
+
+/// The same, and waits until the times since then were looked for.
+async fn miss_times(world: &World) -> anyhow::Result<()> {
+    let missed = set_back(world).await?;
+    let began = Instant::now();
+    while looked_at(world)? == Some(missed) {
         anyhow::ensure!(began.elapsed() < PATIENCE, "{}", world.log());
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

@@ -4,11 +4,12 @@ mod crashes;
 mod files;
 mod queues;
 mod recent;
+mod resumed;
 
 use super::*;
 use crate::approvals::{self, ApprovalDisplay, ApprovalService, Changing};
 use crate::outbound::{ChannelLimits, FirstMessage, Router, SendError, SendingPart};
-use crate::people::{AccessControl, ConfiguredPeople, PairedPeople};
+use crate::people::{AccessControl, ConfiguredPeople, PairedPeople, Served};
 use crate::runs::Runs;
 use crate::session_queue::{AlbumWindow, Arrival, RunningTurns, Stop, StopPower, TurnPlaces, Unit};
 use crate::{Activity, LiveStatus, StatusDelays, StatusText, TurnDisplay};
@@ -82,6 +83,10 @@ struct Outside {
     reads: Notify,
     /// The provider was told to wait.
     waits: Notify,
+    /// Whether somebody is served; they are where it says nothing.
+    served: Mutex<Option<Served>>,
+    /// It was looked whether they are.
+    looks: Notify,
 }
 
 /// The channel.
@@ -105,7 +110,7 @@ impl Router for Paper {
     }
 }
 
-/// Nothing is shown of a turn, and nobody can be asked.
+/// Nothing is shown of a turn.
 struct Nothing;
 
 #[async_trait]
@@ -119,8 +124,11 @@ impl TurnDisplay for Nothing {
     }
 }
 
+/// Nobody can be asked.
+struct Board(Arc<Outside>);
+
 #[async_trait]
-impl ApprovalDisplay for Nothing {
+impl ApprovalDisplay for Board {
     fn chat(&self) -> String {
         String::new()
     }
@@ -129,8 +137,9 @@ impl ApprovalDisplay for Nothing {
         Vec::new()
     }
 
-    fn is_asker_served(&self) -> bool {
-        true
+    fn asker_served(&self) -> Served {
+        self.0.looks.notify_one();
+        self.0.served.lock().expect("held shortly").unwrap_or(Served::Yes)
     }
 
     fn is_shown_as(&self, _: &str) -> bool {
@@ -238,7 +247,7 @@ impl Channel for Paper {
     }
 
     fn board(self: &Arc<Self>, _: &String, _: &str) -> impl ApprovalDisplay {
-        Nothing
+        Board(self.outside.clone())
     }
 }
 

@@ -48,7 +48,7 @@ pub(super) async fn a_run_goes_on_where_it_was_after_a_crash<E: Engine>() {
     assert!(store.end_run("w-1", done("\"out\"")).await.expect("ended"));
     assert!(!store.end_run("w-1", failed("x")).await.expect("asked"), "once");
     assert!(
-        !store.cancel_run("w-1", &caller("ann")).await.expect("asked")
+        !store.cancel_run("w-1", Some(&caller("ann"))).await.expect("asked")
             && !store.reopen_run("w-1").await.expect("asked")
     );
     let fixture = fixture.restart();
@@ -87,7 +87,7 @@ pub(super) async fn of_many_who_end_a_run_at_once_one_does<E: Engine>() {
         let store = fixture.store.clone();
         tokio::spawn(async move {
             match n % 3 {
-                0 => store.cancel_run("w-1", &caller("ann")).await,
+                0 => store.cancel_run("w-1", Some(&caller("ann"))).await,
                 1 => store.end_run("w-1", done("1")).await,
                 _ => store.end_run("w-1", failed("1")).await,
             }
@@ -109,7 +109,7 @@ pub(super) async fn of_many_who_end_a_run_at_once_one_does<E: Engine>() {
 pub(super) async fn an_end_is_to_be_noted_until_it_is<E: Engine>() {
     let fixture = Fixture::<E>::new();
     fixture.store.begin_run(new("w-1"), 9).await.expect("begun");
-    assert!(fixture.store.cancel_run("w-1", &caller("ann")).await.expect("cancelled"));
+    assert!(fixture.store.cancel_run("w-1", Some(&caller("ann"))).await.expect("cancelled"));
     let fixture = fixture.restart();
     let store = &fixture.store;
     let kept = store.load_run("w-1").await.expect("it").expect("there");
@@ -132,6 +132,11 @@ pub(super) async fn an_end_is_to_be_noted_until_it_is<E: Engine>() {
     }
     assert!(unnoted().await.is_empty());
     assert!(!store.load_run("w-1").await.expect("it").expect("there").is_unnoted);
+    // What nobody has wanted is nobody's doing.
+    store.begin_run(new("w-4"), 9).await.expect("begun");
+    assert!(store.cancel_run("w-4", None).await.expect("cancelled"));
+    let kept = store.load_run("w-4").await.expect("it").expect("there");
+    assert_eq!((kept.state, kept.ended_by, kept.is_unnoted), (RunState::Cancelled, None, true));
 }
 
 pub(super) async fn so_many_runs_are_open_and_no_more<E: Engine>() {
@@ -139,7 +144,7 @@ pub(super) async fn so_many_runs_are_open_and_no_more<E: Engine>() {
     for (run, begins) in [("w-1", true), ("w-2", true), ("w-3", false)] {
         assert_eq!(fixture.store.begin_run(new(run), 2).await.expect("asked"), begins, "{run}");
     }
-    assert!(fixture.store.cancel_run("w-1", &caller("ann")).await.expect("cancelled"));
+    assert!(fixture.store.cancel_run("w-1", Some(&caller("ann"))).await.expect("cancelled"));
     assert!(fixture.store.begin_run(new("w-3"), 2).await.expect("begun"));
     let listed: Vec<_> =
         fixture.store.list_runs().await.expect("listed").into_iter().map(|run| run.run).collect();
@@ -182,7 +187,7 @@ async fn take(store: &Store, run: &str, step: Step) -> bool {
         Step::Fail(task) => store.end_task(run, task, failed("{}")).await,
         Step::HandOver => store.hand_over_run(run).await,
         Step::End => store.end_run(run, done("2")).await,
-        Step::Cancel => store.cancel_run(run, &caller("ann")).await,
+        Step::Cancel => store.cancel_run(run, Some(&caller("ann"))).await,
         Step::Noted => store.end_noted(run).await.map(|()| true),
         Step::Reopen => store.reopen_run(run).await,
     };

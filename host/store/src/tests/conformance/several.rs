@@ -57,7 +57,7 @@ pub(super) async fn of_two_runs_that_wait_each_has_its_own_end<E: Engine>() {
     for id in ["w-1", "w-2"] {
         assert!(store.acknowledge_run(id).await.expect("asked"));
     }
-    assert!(store.cancel_run("w-1", &caller("ann")).await.expect("cancelled"));
+    assert!(store.cancel_run("w-1", Some(&caller("ann"))).await.expect("cancelled"));
     let to = run("w-1").answer_to.expect("somewhere");
     assert_eq!(store.answer_run("w-2", to.clone(), reply()).await.expect("asked"), None, "it goes on");
     assert!(store.answer_run("w-1", to.clone(), reply()).await.expect("told").is_some());
@@ -159,7 +159,7 @@ pub(super) async fn a_wait_is_of_one_task_that_runs<E: Engine>() {
         }
         store.begin_task(id, 2).await.expect("begun");
     }
-    assert!(store.cancel_run("w-3", &caller("ann")).await.expect("cancelled"));
+    assert!(store.cancel_run("w-3", Some(&caller("ann"))).await.expect("cancelled"));
     let kept = async |id: &str| store.load_run(id).await.expect("asked").expect("there");
     let wait = |id: &str| NewWait { task: 2, ..wait(id) };
     let others = (kept("w-2").await, kept("w-3").await);

@@ -136,7 +136,7 @@ pub(super) async fn of_a_reply_a_timeout_and_an_end_one_counts<E: Engine>() {
     assert_eq!(pending(&fixture).await, [1], "too late");
 
     let fixture = several::two::<E>().await;
-    assert!(fixture.store.cancel_run("w-2", &caller("ann")).await.expect("cancelled"));
+    assert!(fixture.store.cancel_run("w-2", Some(&caller("ann"))).await.expect("cancelled"));
     fixture.store.persist(CHANNEL, vec![answering(1, "ben", "78", "When is it?")]).await.expect("kept");
     assert_eq!(pending(&fixture).await, [1], "nobody waits");
     let more = NewMessage { task: 1, turn: TurnId::new("w-2/more"), ..message("w-2") };

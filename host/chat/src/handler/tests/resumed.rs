@@ -1,0 +1,50 @@
+//! A request that goes on while nobody knows whether the one who made it is served.
+
+use super::*;
+
+#[tokio::test]
+async fn a_request_goes_on_or_ends_once_it_is_known_who_is_served() {
+    for (then, is_answered) in [(Served::Yes, true), (Served::No, false)] {
+        let world = World::new();
+        let paper = world.started(world.store());
+        let (store, outside) = (paper.base().store.clone(), world.outside.clone());
+        let resumed = ResumedTurn {
+            run: "turn-1".to_owned(),
+            request: TurnId::new("t-0"),
+            target: "attic".to_owned(),
+            sender: "ann".to_owned(),
+            summary: None,
+            from: "paper:ben".to_owned(),
+            patience: "1 h".to_owned(),
+            reply: Some(json!({ "text": "noon" })),
+            files: None,
+        };
+        let session = paper.session(&resumed.target);
+        let headers = Headers {
+            session: session.clone(),
+            sender: resumed.sender.clone(),
+            queue: QueueMode::Turn,
+            answers: None,
+        };
+        let update = NewUpdate {
+            update_id: -5,
+            album: None,
+            message: None,
+            raw: resumed.to_raw(),
+            fate: UpdateFate::Pending(headers),
+        };
+        store.persist("paper-1", vec![update]).await.expect("kept");
+        let served = |now| *outside.served.lock().expect("held shortly") = Some(now);
+        served(Served::Unknown);
+        let working = paper.clone();
+        let work = tokio::spawn(async move {
+            turn::work(working, (&session, Unit::Message(UpdateClaim::Update(-5))), None).await;
+        });
+        outside.looks.notified().await;
+        served(then);
+        work.await.expect("no panic");
+        assert_eq!(!world.read().is_empty(), is_answered, "{:?}", world.read());
+        let left = incoming::load_left(&*paper).await.expect("the store");
+        assert!(left.iter().all(|one| matches!(one, Arrival::Inbox)), "it has ended: {left:?}");
+    }
+}

@@ -120,4 +120,14 @@ mod tests {
         unsettled.said = None;
         assert_eq!(unsettled.name_waiting(false), None);
     }
+
+    #[test]
+    fn runs_of_nodes_that_were_not_looked_at_are_told_apart() {
+        let nodes = |names: &[&str]| Some(names.iter().map(ToString::to_string).collect::<BTreeSet<_>>());
+        let mut unsettled = UnsettledRuns::default();
+        assert!(!unsettled.is_of(&None) && !unsettled.is_of(&nodes(&["a"])), "nothing was looked at");
+        unsettled.of = Some(nodes(&["a"]));
+        assert!(unsettled.is_of(&nodes(&["a"])));
+        assert!(!unsettled.is_of(&nodes(&["a", "b"])) && !unsettled.is_of(&None), "files have come since");
+    }
 }

@@ -398,13 +398,4 @@ fn is_awaited(run: &PreparedRun, n: usize) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// They read the end of a run.
-    #[test]
-    fn people_are_not_told_where_the_database_is() {
-        let lost = StoreError::Lost { server: "db.example:5432/d".to_owned(), why: "reset".to_owned() };
-        assert_eq!(failed(lost.into()).message, "the connection to its database was lost");
-    }
-}
+mod tests;

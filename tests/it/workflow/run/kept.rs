@@ -250,3 +250,19 @@ fn a_run_that_has_ended_is_told_as_it_ended_where_that_cannot_be_noted() -> anyh
     assert_eq!(database.query_row(owed, [], |row| row.get::<_, i64>(0))?, 2, "`serve` makes up for them");
     Ok(())
 }
+
+/// Left alone, the call would be made again beside itself.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_call_goes_on_while_its_run_cannot_be_looked_up() -> anyhow::Result<()> {
+    let (llm, home, gate, child) = asked("heard", "").await?;
+    let database = rusqlite::Connection::open(home.state().join("cofferdam.db"))?;
+    database.execute_batch("ALTER TABLE run RENAME TO run_away")?;
+    // Several looks fail: one is made every half second.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    database.execute_batch("ALTER TABLE run_away RENAME TO run")?;
+    gate.open();
+    let ran = Ran::from(child.wait_with_output()?);
+    assert_eq!((ran.code, states(&ran.json())), (Some(0), "done done done".to_owned()), "{ran:?}");
+    assert_eq!(llm.requests().len(), 1, "the model is asked once");
+    Ok(())
+}

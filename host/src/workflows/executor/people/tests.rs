@@ -1,0 +1,89 @@
+//! What people read of a failure, and what is sent to them though nobody waits for it any more.
+
+use super::*;
+use async_trait::async_trait;
+use cofferdam_chat::people::Served;
+use cofferdam_chat::runs::PrivateChat;
+use cofferdam_store::NewPart;
+use cofferdam_warden::attachments::Attachments;
+use cofferdam_warden::attachments::outgoing::Config;
+use tokio::sync::{mpsc, oneshot};
+
+/// They read the end of a run.
+#[test]
+fn people_are_not_told_where_the_database_is() {
+    let lost = StoreError::Lost { server: "db.example:5432/d".to_owned(), why: "reset".to_owned() };
+    assert_eq!(failed(lost.into()).message, "the connection to its database was lost");
+}
+
+/// Tells what it is to send.
+struct Telling(mpsc::UnboundedSender<StoredReply>);
+
+fn nobody() -> UnreachableReason {
+    UnreachableReason::Ever("nobody is here".to_owned())
+}
+
+#[async_trait]
+impl Messenger for Telling {
+    fn channel(&self) -> String {
+        "paper-1".to_owned()
+    }
+
+    fn served(&self, _: &str) -> Served {
+        Served::Yes
+    }
+
+    fn served_at(&self, _: &str, _: &str) -> Served {
+        Served::Yes
+    }
+
+    async fn open(&self, _: &str) -> Result<PrivateChat, UnreachableReason> {
+        Err(nobody())
+    }
+
+    async fn fetch(&self, _: &str) -> Attachments {
+        Attachments::default()
+    }
+
+    async fn arrive(&self) {}
+
+    fn parts(&self, _: OutgoingResponse) -> Vec<NewPart> {
+        Vec::new()
+    }
+
+    async fn send(&self, message: StoredReply) {
+        self.0.send(message).expect("somebody hears it");
+    }
+
+    async fn answer(&self, _: StoredReply) {}
+
+    async fn approver(&self, _: &str, _: Duration) -> Result<Arc<dyn Approver>, UnreachableReason> {
+        Err(nobody())
+    }
+
+    fn approver_below(&self, _: &str, _: &str) -> Option<Arc<dyn Approver>> {
+        None
+    }
+}
+
+#[tokio::test]
+async fn what_is_kept_is_sent_though_nobody_waits_for_it_any_more() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let outgoing = Outgoing::open_beside(dir.path(), Config::default()).expect("it opens");
+    let turn = TurnId::new("turn/send");
+    let message =
+        StoredReply { turn: turn.clone(), target: "ben".to_owned(), parts: Vec::new(), last_sent: None };
+    let (telling, mut told) = mpsc::unbounded_channel();
+    let (begin, begun) = oneshot::channel();
+    let (keep, kept) = oneshot::channel();
+    let keeping = async move {
+        begin.send(()).expect("it is waited for");
+        Ok::<_, StoreError>(Some(kept.await.expect("it is kept")))
+    };
+    let waiting = tokio::spawn(keep_and_send(Arc::new(Telling(telling)), (outgoing, turn), keeping));
+    begun.await.expect("it is being kept");
+    waiting.abort();
+    assert!(waiting.await.expect_err("it was cut off").is_cancelled());
+    keep.send(message.clone()).expect("it is being kept still");
+    assert_eq!(told.recv().await, Some(message));
+}

@@ -462,7 +462,7 @@ async fn a_node_is_woken_by_what_another_one_leaves() {
     assert!(quick > 10, "a look of each second alone would take half a second: {quick} of 20");
 }
 
-fn node(name: &str) -> ClusterNode {
+pub(super) fn node(name: &str) -> ClusterNode {
     ClusterNode { name: name.to_owned(), lease: LEASE_LEAST, state: "here".to_owned() }
 }
 

@@ -11,7 +11,7 @@ use crate::config::Config;
 use anyhow::{Context, bail};
 use asking::{InitAnswers, Platform};
 use std::io::{ErrorKind, IsTerminal, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use terminal::Terminal;
 
@@ -80,13 +80,10 @@ fn create(file: &Path, text: &str) -> anyhow::Result<()> {
     let mut folders = std::fs::DirBuilder::new();
     let made = folders.recursive(true).mode(0o700).create(folder);
     made.with_context(|| format!("cannot create {}: there is no folder for it", file.display()))?;
-    let mut options = std::fs::File::options();
-    let mut created =
-        options.write(true).create_new(true).mode(0o600).open(file).map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => exists_error(file),
-            _ => anyhow::Error::new(error).context(format!("cannot create {}", file.display())),
-        })?;
-    created.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", file.display()))
+    super::new_file::write_new(file, 0o600, text).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => exists_error(file),
+        _ => anyhow::Error::new(error).context(format!("cannot create {}", file.display())),
+    })
 }
 
 fn exists_error(file: &Path) -> anyhow::Error {

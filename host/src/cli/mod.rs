@@ -11,6 +11,7 @@ mod doctor;
 mod errors;
 mod init;
 mod mcp;
+mod new_file;
 mod policy;
 mod progress;
 mod reload;

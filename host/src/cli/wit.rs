@@ -4,7 +4,7 @@
 use super::Exit;
 use super::tool::contract;
 use anyhow::{Context, bail};
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -52,5 +52,5 @@ fn write(file: &Path, text: &str) -> std::io::Result<()> {
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder)?;
     }
-    OpenOptions::new().write(true).create_new(true).open(file)?.write_all(text.as_bytes())
+    super::new_file::write_new(file, 0o666, text)
 }

@@ -109,3 +109,23 @@ fn a_log_that_nobody_takes_changes_nothing() {
         }
     }
 }
+
+/// No file may grow beyond 512 bytes: a disk that takes the beginning of a file and no more.
+const FULL: [&str; 4] = ["sh", "-c", "trap '' XFSZ; ulimit -f 1; exec \"$@\"", "sh"];
+
+#[test]
+fn a_file_that_a_full_disk_cuts_short_is_not_left() {
+    let home = Home::new();
+    for (words, made) in [
+        (&["init", "fresh.toml"][..], "fresh.toml"),
+        (&["policy", "export", "mine"], "mine/tools"),
+        (&["wit", "contract"], "contract/tool.wit"),
+    ] {
+        let ran: Ran = home.command_under(&FULL, words).output().expect("the program starts").into();
+        assert_eq!(ran.code, Some(2), "{words:?}: {ran:?}");
+        assert!(ran.stderr.contains("File too large"), "{words:?}: {ran:?}");
+        assert!(!home.dir().join(made).exists(), "{words:?} left {made}");
+        let ran = home.run(words);
+        assert_eq!(ran.code, Some(0), "with room again, {words:?}: {ran:?}");
+    }
+}

@@ -2,11 +2,12 @@
 //! writes into a folder of its own and replaces nothing.
 
 use super::super::Exit;
+use super::super::new_file::write_new;
 use crate::gateway;
 use anyhow::{Context, bail};
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(super) fn run(dir: &Path, out: &mut dyn Write) -> anyhow::Result<Exit> {
     let shown = dir.display();
@@ -14,14 +15,14 @@ pub(super) fn run(dir: &Path, out: &mut dyn Write) -> anyhow::Result<Exit> {
         bail!("{shown} is not empty; name a folder that does not exist yet");
     }
     let policies = gateway::embedded_policies();
+    let mut written = Vec::new();
     for (name, text) in policies {
         let file = dir.join(name);
-        let folder = file.parent().unwrap_or(dir);
-        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        let created = OpenOptions::new().write(true).create_new(true).open(&file);
-        created
-            .and_then(|mut created| created.write_all(text.as_bytes()))
-            .with_context(|| format!("cannot write {}", file.display()))?;
+        if let Err(error) = write(&file, text) {
+            remove(&written, dir);
+            return Err(error);
+        }
+        written.push(file);
     }
     writeln!(
         out,
@@ -29,4 +30,18 @@ pub(super) fn run(dir: &Path, out: &mut dyn Write) -> anyhow::Result<Exit> {
         policies.len()
     )?;
     Ok(Exit::Done)
+}
+
+fn write(file: &Path, text: &str) -> anyhow::Result<()> {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    write_new(file, 0o666, text).with_context(|| format!("cannot write {}", file.display()))
+}
+
+/// Removes what was written, so that the same folder can be named again. Folders that hold anything
+/// else stay.
+fn remove(written: &[PathBuf], dir: &Path) {
+    written.iter().for_each(|file| drop(fs::remove_file(file)));
+    let below = ["profiles", "tools"].map(|folder| dir.join(folder));
+    below.iter().for_each(|folder| drop(fs::remove_dir(folder)));
 }

@@ -2,7 +2,7 @@
 //! state folder alone, beside a `serve` that runs or without one.
 
 use super::{Exit, Output};
-use crate::config::{Config, FILE_NAME};
+use crate::config::{Config, FILE_NAME, Setting, SettingOrigin};
 use crate::gateway;
 use anyhow::{Context, bail};
 use cofferdam_core::audit::{AccessChange, AccessKind, AuditEvent};
@@ -84,13 +84,10 @@ fn let_in(config: &Config, people: &People, typed: &str) -> anyhow::Result<(Stri
 }
 
 fn remove(config: &Config, people: &People, id: &str) -> anyhow::Result<(String, Value)> {
-    let configured = configured_people(config).any(|(_, user)| user.to_string() == id);
-    let in_file = format!(
-        "{id} is named in allowed_users of {FILE_NAME}; take it out there, then `pkill -HUP -x cofferdam`"
-    );
+    let configured = explain_configured(config, id);
     if !people.load()?.paired.iter().any(|one| one.sender == id) {
-        if configured {
-            bail!(in_file);
+        if let Some(explained) = configured {
+            bail!(explained);
         }
         bail!(
             "nobody of the id {:?} was let in by a code; `cofferdam allow` lists who was",
@@ -104,11 +101,24 @@ fn remove(config: &Config, people: &People, id: &str) -> anyhow::Result<(String,
     }
     edit.commit()?;
     let mut text: String = removed.iter().map(|one| format!("removed {}\n", display_name(one))).collect();
-    if configured {
-        text.push_str(&format!("still served: {in_file}\n"));
+    if let Some(explained) = &configured {
+        text.push_str(&format!("still served: {explained}\n"));
     }
     let removed: Vec<Value> = removed.iter().map(paired_json).collect();
-    Ok((text, json!({ "removed": removed, "still_configured": configured })))
+    Ok((text, json!({ "removed": removed, "still_configured": configured.is_some() })))
+}
+
+/// Where the configuration names this person, and what takes them out of it; none where it does
+/// not.
+fn explain_configured(config: &Config, id: &str) -> Option<String> {
+    let (channel, _) = configured_people(config).find(|(_, user)| user.to_string() == id)?;
+    let key = format!("channels.{channel}.allowed_users");
+    let place = config.place(&key).unwrap_or_else(|| FILE_NAME.to_owned());
+    let in_environment = |setting: &Setting| setting.origin == SettingOrigin::Environment;
+    let by_variable = config.settings.iter().any(|setting| setting.key == key && in_environment(setting));
+    // A process keeps the environment that it was started with.
+    let then = if by_variable { "restart the gateway" } else { "run `cofferdam reload`" };
+    Some(format!("{id} is named in allowed_users ({place}); take it out there, then {then}"))
 }
 
 fn list(config: &Config, listed: &PeopleList) -> (String, Value) {

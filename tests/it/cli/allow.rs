@@ -75,7 +75,7 @@ fn what_cannot_be_done_is_refused_and_changes_nothing() {
         (&["allow", "ZZZZ-ZZZZ"], "no stranger has the code ZZZZ-ZZZZ"),
         (&["allow", "7KQ2"], "\"7KQ2\" is not a code; one looks like 7KQ2-M9XD"),
         (&["allow", "../../etc"], "is not a code"),
-        (&["allow", "--remove", "5"], "5 is named in allowed_users of cofferdam.toml"),
+        (&["allow", "--remove", "5"], "/cofferdam.toml:7); take it out there, then run `cofferdam reload`"),
         (&["allow", "--remove", "@ann"], "nobody of the id \"@ann\""),
         (&["allow", "7KQ2-M9X0", "--remove", "7"], "cannot be used with"),
     ] {
@@ -86,6 +86,15 @@ fn what_cannot_be_done_is_refused_and_changes_nothing() {
     refused(&home.run(&["allow", "7KQ2-M9X0"]), &["audit"]);
     assert_eq!(std::fs::read(home.state().join("people.json")).expect("there"), before);
     assert!(home.audit().is_empty());
+}
+
+#[test]
+fn who_is_named_in_the_environment_is_taken_out_there() {
+    let variable = "COFFERDAM_CHANNELS_TELEGRAM_ALLOWED_USERS";
+    let home = home().environment([(variable, "6".to_owned())]);
+    let told =
+        format!("6 is named in allowed_users ({variable}); take it out there, then restart the gateway");
+    refused(&home.run(&["allow", "--remove", "6"]), &[&told]);
 }
 
 /// Only root can make a folder somebody else's; for others this shows that their own is accepted.

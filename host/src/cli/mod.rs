@@ -57,7 +57,8 @@ stderr; COFFERDAM_LOG=debug shows more.";
 const TOOLS_EXAMPLE: &str = "Example: cofferdam tools --json | jq -r '.[].name'";
 
 const STATUS_EXAMPLE: &str = "It reads the state folder and asks the gateway nothing. Exit codes: 0 running; 3 not running, \
-its model or its store fails, or people or runs wait for a node that is away; 2 configuration.\nExample: cofferdam status --json | jq .queue";
+its model or its store fails, people or runs wait for a node that is away, or something cannot be read; 2 configuration.\n\
+Example: cofferdam status --json | jq .queue";
 
 const RELOAD_EXAMPLE: &str = "It asks the gateway that runs with this state, and waits for the answer. Exit codes: 0 what was \
 read is in force; 2 it was refused, and everything is as it was; 3 no gateway runs, or it does not answer.\nExample: cofferdam \

@@ -6,6 +6,7 @@ mod words;
 
 use super::allow::time;
 use super::doctor::free;
+use super::errors::describe_error;
 use super::{Exit, Output};
 use crate::config::Config;
 use crate::gateway;
@@ -15,13 +16,14 @@ use cofferdam_core::standing::HealthHistory;
 use cofferdam_core::text::one_line;
 use cofferdam_store::{
     self as store, AwayHome, DatabaseView, DayUsage, LastError, NodeRow, OpenRequestRow, PresenceNote,
-    StoreError, WaitingCounts,
+    StoreError, StoreLocation, WaitingCounts,
 };
 use cofferdam_warden::audit::{self, EntryRange, Head, LogEntry, LogSelection};
 use cofferdam_warden::publish;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// A workspace that takes longer to measure is not measured.
@@ -53,7 +55,7 @@ struct StatusReport {
     /// Nodes that are not there, and have files of people and runs that wait for them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     away: Vec<AwayHome>,
-    /// None without a database, or with one of another version.
+    /// None without a database, with one of another version, or one that cannot be read.
     queue: Option<QueueStatus>,
     /// Those that it is at; empty when it does not run.
     requests: Vec<OpenRequestRow>,
@@ -61,6 +63,18 @@ struct StatusReport {
     workspace: WorkspaceStatus,
     /// None when there is no audit yet.
     audit: Option<NewestRecord>,
+    /// What is null or empty above because it cannot be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unreadable: Vec<UnreadablePart>,
+}
+
+/// A part of the report that cannot be read: damaged files do not keep the rest from being told.
+#[derive(Serialize)]
+struct UnreadablePart {
+    /// `queue`, `workspace` or `audit`.
+    key: &'static str,
+    /// On one line, with the path.
+    reason: String,
 }
 
 /// How one channel is.
@@ -147,7 +161,7 @@ struct UsageToday {
 
 #[derive(Serialize)]
 struct WorkspaceStatus {
-    /// None when that takes long to measure.
+    /// None when that takes long to measure, or a folder cannot be read.
     used_bytes: Option<u64>,
     max_bytes: u64,
     /// On its disk; none before there is a folder.
@@ -164,7 +178,7 @@ struct NewestRecord {
 }
 
 pub(super) fn run(config: &Config, output: Output) -> anyhow::Result<Exit> {
-    let status = status(config)?;
+    let status = status(config);
     let mut out = std::io::stdout().lock();
     match output.json {
         true => writeln!(out, "{}", serde_json::to_string(&status)?)?,
@@ -174,36 +188,42 @@ pub(super) fn run(config: &Config, output: Output) -> anyhow::Result<Exit> {
 }
 
 impl StatusReport {
-    /// Whether it runs, neither the model nor the store keeps it from answering, and nobody waits
-    /// for a node that is away.
+    /// Whether it runs, neither the model nor the store keeps it from answering, nobody waits for a
+    /// node that is away, and all of it can be read.
     fn is_well(&self) -> bool {
         let Health { model, store, .. } = &self.health;
         let failing = model.iter().map(|model| &model.failed).chain([store]);
         self.running
             && self.away.is_empty()
+            && self.unreadable.is_empty()
             && !failing.into_iter().any(|failed| failed.failing_since.is_some())
     }
 }
 
-fn status(config: &Config) -> anyhow::Result<StatusReport> {
+fn status(config: &Config) -> StatusReport {
     let pid = gateway::find_serving_process(config);
     let noted = store::read_note(&gateway::note_file(config));
     // An earlier process's note says nothing of when this one began.
     let own = noted.as_ref().filter(|noted| Some(noted.pid) == pid);
     let mut health = health(config, noted.as_ref(), pid);
+    let mut unreadable = Vec::new();
     let DatabaseStatus { queue, people, mut requests, nodes, away } = match read_database(config) {
         Err(error) if is_away(&error) => {
             health.store.note_away(&error);
             DatabaseStatus::default()
         }
-        read => read?,
+        read => or_unreadable("queue", &database_place(config), read, &mut unreadable),
     };
+    let workspace = workspace(config, MEASURING_MAX, &mut unreadable);
+    let audit_file = gateway::audit_file(config);
+    let audit =
+        or_unreadable("audit", &audit_file.display().to_string(), newest(&audit_file), &mut unreadable);
     // Perhaps on another machine.
     let running = pid.is_some() || !nodes.is_empty();
     // What an earlier process was at is nobody's to add to.
     requests.retain(|_| running);
     let turns = &config.turns;
-    Ok(StatusReport {
+    StatusReport {
         running,
         pid,
         version: noted.as_ref().map(|noted| noted.version.clone()),
@@ -235,8 +255,24 @@ fn status(config: &Config) -> anyhow::Result<StatusReport> {
             tokens_max: turns.user_tokens_per_day,
             written_bytes_max: turns.user_written_bytes_per_day.0,
         },
-        workspace: workspace(config, MEASURING_MAX)?,
-        audit: newest(config)?,
+        workspace,
+        audit,
+        unreadable,
+    }
+}
+
+/// What was read; else its default, and why it cannot be read, with the place.
+fn or_unreadable<T: Default>(
+    key: &'static str,
+    place: &str,
+    read: anyhow::Result<T>,
+    unreadable: &mut Vec<UnreadablePart>,
+) -> T {
+    read.unwrap_or_else(|error| {
+        let said = describe_error(&error);
+        let reason = if said.contains(place) { said } else { format!("{place}: {said}") };
+        unreadable.push(UnreadablePart { key, reason: one_line(&reason, 400) });
+        T::default()
     })
 }
 
@@ -254,13 +290,15 @@ fn health(config: &Config, noted: Option<&PresenceNote>, pid: Option<u32>) -> He
 }
 
 /// The workspace, measured for at most so long.
-fn workspace(config: &Config, limit: Duration) -> anyhow::Result<WorkspaceStatus> {
-    Ok(WorkspaceStatus {
-        used_bytes: publish::measure_used(&config.workspace.root, Instant::now() + limit)?,
+fn workspace(config: &Config, limit: Duration, unreadable: &mut Vec<UnreadablePart>) -> WorkspaceStatus {
+    let root = &config.workspace.root;
+    let used = publish::measure_used(root, Instant::now() + limit).map_err(anyhow::Error::new);
+    WorkspaceStatus {
+        used_bytes: or_unreadable("workspace", &root.display().to_string(), used, unreadable),
         max_bytes: config.workspace.max_bytes.0,
-        free_bytes: free(&config.workspace.root),
+        free_bytes: free(root),
         state_free_bytes: free(&config.state_dir),
-    })
+    }
 }
 
 /// Never negative, also where the clock was set.
@@ -276,6 +314,14 @@ struct DatabaseStatus {
     requests: Vec<OpenRequestRow>,
     nodes: Vec<NodeRow>,
     away: Vec<AwayHome>,
+}
+
+/// The database's file, or its server.
+fn database_place(config: &Config) -> String {
+    match &config.store.location {
+        StoreLocation::Sqlite(dir) => dir.join(store::FILE_NAME).display().to_string(),
+        StoreLocation::Postgres(at) => at.server().to_owned(),
+    }
 }
 
 fn read_database(config: &Config) -> anyhow::Result<DatabaseStatus> {
@@ -294,13 +340,12 @@ fn read_database(config: &Config) -> anyhow::Result<DatabaseStatus> {
 }
 
 /// The newest record; no more of the log is read than holds it.
-fn newest(config: &Config) -> anyhow::Result<Option<NewestRecord>> {
-    let file = gateway::audit_file(config);
-    if !file.exists() {
+fn newest(file: &Path) -> anyhow::Result<Option<NewestRecord>> {
+    if !file.try_exists()? {
         return Ok(None);
     }
     let mut newest = None;
-    for entry in audit::read_entries(LogSelection::Log(&file), EntryRange::Last(LINES_FROM_END), None)? {
+    for entry in audit::read_entries(LogSelection::Log(file), EntryRange::Last(LINES_FROM_END), None)? {
         if let LogEntry::Record { record, line } = entry? {
             let head = Head { seq: record.seq, sha256: sha256_hex(line.as_bytes()) };
             newest = Some(NewestRecord { head, time: record.time.clone() });
@@ -326,14 +371,14 @@ mod tests {
         for n in 0..300 {
             std::fs::write(shared.join(n.to_string()), "x").expect("writable");
         }
-        let mut status = status(&config).expect("readable");
+        let mut status = status(&config);
         assert!(
             words::format_status(&status).contains("\nworkspace: 300 bytes of 10 GiB\n"),
             "{}",
             words::format_status(&status)
         );
-        status.workspace = workspace(&config, Duration::ZERO).expect("readable");
-        assert_eq!(status.workspace.used_bytes, None);
+        status.workspace = workspace(&config, Duration::ZERO, &mut status.unreadable);
+        assert_eq!((status.workspace.used_bytes, status.unreadable.len()), (None, 0));
         let told = words::format_status(&status);
         assert!(told.contains("\nworkspace: more files than can be measured at a glance\n"), "{told}");
     }

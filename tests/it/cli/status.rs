@@ -60,6 +60,39 @@ fn where_nothing_ever_ran_it_says_so_and_makes_nothing() {
     assert_eq!(home.run(&["--config", "missing.toml", "status"]).code, Some(2));
 }
 
+#[test]
+fn files_that_cannot_be_read_are_named_and_the_rest_is_told() {
+    let home = Home::new();
+    std::fs::write(
+        home.state().join("cofferdam.db"),
+        "no database, and long enough to be looked at\n".repeat(20),
+    )
+    .expect("writable");
+    std::fs::create_dir(home.state().join("audit.jsonl")).expect("writable");
+    std::fs::create_dir(home.workspace()).expect("writable");
+    std::os::unix::fs::symlink("/usr", home.workspace().join("shared")).expect("writable");
+    let (ran, value) = status(&home);
+    assert_eq!((ran.code, &value["running"]), (Some(3), &json!(false)), "{ran:?}");
+    let parts: Vec<_> = value["unreadable"].as_array().expect("told").iter().collect();
+    let named = [
+        ("queue", home.state().join("cofferdam.db")),
+        ("workspace", home.workspace().join("shared")),
+        ("audit", home.state().join("audit.jsonl")),
+    ];
+    assert_eq!(parts.len(), named.len(), "{value}");
+    let told = home.run(&["status"]);
+    assert_eq!((told.code, told.stderr.as_str()), (Some(3), ""), "{told:?}");
+    for (part, (key, path)) in parts.into_iter().zip(named) {
+        let reason = part["reason"].as_str().expect("text");
+        assert_eq!(part["key"], key);
+        assert!(reason.contains(path.to_str().expect("text")), "{reason}");
+        assert!(told.stdout.contains(&format!("\n{key}: CANNOT BE READ: {reason}\n")), "{told:?}");
+    }
+    for null in [&value["queue"], &value["workspace"]["used_bytes"], &value["audit"]] {
+        assert_eq!(null, &Value::Null, "{value}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn it_tells_of_a_gateway_that_runs_works_and_has_stopped() -> anyhow::Result<()> {
     let telegram = TelegramServer::start().await?;

@@ -38,11 +38,17 @@ pub(super) fn format_status(status: &StatusReport) -> String {
     }));
     lines.extend(status.away.iter().map(describe_away));
     lines.extend(health(&status.health));
-    lines.extend(queue(status.queue.as_ref()));
-    lines.extend(describe_usage(status));
+    match describe_unreadable(status, "queue") {
+        Some(line) => lines.push(line),
+        None => {
+            lines.extend(queue(status.queue.as_ref()));
+            lines.extend(describe_usage(status));
+        }
+    }
     lines.push(match status.workspace.used_bytes {
         Some(used) => format!("workspace: {used} bytes of {}", ByteSize(status.workspace.max_bytes)),
-        None => "workspace: more files than can be measured at a glance".to_owned(),
+        None => describe_unreadable(status, "workspace")
+            .unwrap_or_else(|| "workspace: more files than can be measured at a glance".to_owned()),
     });
     let mib =
         |free: Option<u64>| free.map_or("an unknown number of".to_owned(), |free| (free >> 20).to_string());
@@ -54,9 +60,14 @@ pub(super) fn format_status(status: &StatusReport) -> String {
         Some(NewestRecord { head, time }) => {
             format!("audit: {} records, the last {}, head {head}", head.seq, one_line(time, 40))
         }
-        None => "audit: none yet".to_owned(),
+        None => describe_unreadable(status, "audit").unwrap_or_else(|| "audit: none yet".to_owned()),
     });
     lines.join("\n") + "\n"
+}
+
+fn describe_unreadable(status: &StatusReport, key: &str) -> Option<String> {
+    let part = status.unreadable.iter().find(|part| part.key == key)?;
+    Some(format!("{key}: CANNOT BE READ: {}", part.reason))
 }
 
 fn describe_away(AwayHome { node, people, runs }: &AwayHome) -> String {

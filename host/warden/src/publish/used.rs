@@ -17,15 +17,19 @@ use std::time::{Instant, SystemTime};
 /// it is `until` before they are all seen. A root that is missing holds nothing.
 ///
 /// # Errors
-/// When a folder cannot be read.
+/// When a folder cannot be read; the message names it.
 pub fn measure_used(root: &Path, until: Instant) -> io::Result<Option<u64>> {
-    let Some(root) = open(root)? else { return Ok(Some(0)) };
+    let unreadable = |path: &Path, error: io::Error| {
+        io::Error::new(error.kind(), format!("cannot read {}: {error}", path.display()))
+    };
+    let Some(opened) = open(root).map_err(|error| unreadable(root, error))? else { return Ok(Some(0)) };
     let late = || (Instant::now() >= until).then_some(StopReason::Deadline);
     let mounts = MOUNTS.iter().map(|mount| (mount.trim_start_matches('/'), HiddenNames::AtRoot));
     let mut total = 0u64;
     for (name, hidden) in mounts.chain(HOLDERS.iter().map(|holder| (*holder, HiddenNames::Anywhere))) {
-        let Some(folder) = open_existing(&root, name)? else { continue };
-        match walk::measure(folder, hidden, &late)? {
+        let failed = |error: Errno| unreadable(&root.join(name), error.into());
+        let Some(folder) = open_existing(&opened, name).map_err(failed)? else { continue };
+        match walk::measure(folder, hidden, &late).map_err(failed)? {
             Ok(bytes) => total = total.saturating_add(bytes),
             Err(_) => return Ok(None),
         }

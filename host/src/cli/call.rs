@@ -56,12 +56,18 @@ pub(super) struct TypedArguments {
 }
 
 pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit> {
-    let arguments_file = arguments.call.arguments.file();
-    let files: Vec<_> = arguments.attach.iter().cloned().chain(arguments_file.map(PathBuf::from)).collect();
-    gateway::confine(config, ReadScope::Listed(&files))?;
+    // Before it is confined: what `<(…)` names is a pipe, which no rule of the kernel's can allow.
+    let in_file = arguments.call.arguments.read_file()?;
+    for file in &arguments.attach {
+        open_regular(file).with_context(|| cannot_attach(file))?;
+    }
+    gateway::confine(config, ReadScope::Listed(&arguments.attach))?;
     let gateway = Gateway::open_to_call(config, Role::Beside, Some(&arguments.call.tool))?;
     let attachments = attach(&gateway, config, &arguments.attach)?;
-    let text = arguments.call.arguments.text(gateway.toolbox.registry(), &arguments.call.tool)?;
+    let text = match in_file {
+        Some(text) => Ok(text),
+        None => arguments.call.arguments.typed_text(gateway.toolbox.registry(), &arguments.call.tool)?,
+    };
     let approver = arguments.approve.then(|| Arc::new(ApproveAll) as Arc<dyn Approver>);
     let request = CallRequest { approver, ..request(arguments.call.tool, text, attachments) };
     print(run_call(&gateway, request)?)
@@ -112,9 +118,13 @@ pub(super) fn print_line(line: impl Display, exit: Exit) -> anyhow::Result<Exit>
 }
 
 impl TypedArguments {
-    /// The file that holds them, if one is named.
-    fn file(&self) -> Option<&str> {
-        self.args.as_deref()?.strip_prefix('@')
+    /// The text of the file that holds them, if one is named.
+    fn read_file(&self) -> anyhow::Result<Option<String>> {
+        let Some(file) = self.args.as_deref().and_then(|args| args.strip_prefix('@')) else {
+            return Ok(None);
+        };
+        let opened = std::fs::File::open(file).with_context(|| format!("cannot read {file}"))?;
+        read_bounded(opened, file).map(Some)
     }
 
     /// The arguments as JSON text, typed by the tool's schema, or why what was typed cannot become
@@ -127,10 +137,14 @@ impl TypedArguments {
         registry: &Registry,
         tool: &str,
     ) -> anyhow::Result<Result<String, BadArguments>> {
-        if let Some(file) = self.file() {
-            let opened = std::fs::File::open(file).with_context(|| format!("cannot read {file}"))?;
-            return read_bounded(opened, file).map(Ok);
+        match self.read_file()? {
+            Some(text) => Ok(Ok(text)),
+            None => self.typed_text(registry, tool),
         }
+    }
+
+    /// The same where no file is named.
+    fn typed_text(&self, registry: &Registry, tool: &str) -> anyhow::Result<Result<String, BadArguments>> {
         match self.args.as_deref() {
             Some("-") => read_bounded(std::io::stdin(), "stdin").map(Ok),
             Some(text) => Ok(Ok(text.to_owned())),
@@ -169,9 +183,13 @@ pub(super) fn this_user(channel: &str) -> Caller {
 pub(super) fn attach(gateway: &Gateway, config: &Config, files: &[PathBuf]) -> anyhow::Result<Attachments> {
     let mut intake = Intake::new(&gateway.blobs, &config.attachments);
     for file in files {
-        take(&mut intake, file).with_context(|| format!("cannot attach {}", file.display()))?;
+        take(&mut intake, file).with_context(|| cannot_attach(file))?;
     }
     Ok(intake.finish())
+}
+
+fn cannot_attach(file: &Path) -> String {
+    format!("cannot attach {}", file.display())
 }
 
 fn take(intake: &mut Intake, path: &Path) -> anyhow::Result<()> {

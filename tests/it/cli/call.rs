@@ -109,6 +109,8 @@ fn all_arguments_come_as_one_json_text_as_well() {
         home.call(&["file_read", "--args", &format!("@{file}")]),
         home.call(&["file_read", "--args", "@arguments.json"]),
         fed(&home, &["call", "file_read", "--args", "-"], text.as_bytes()),
+        // A pipe, as the `<(…)` of a shell is.
+        fed(&home, &["call", "file_read", "--args", "@/dev/stdin"], text.as_bytes()),
     ] {
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert_eq!(line(&ran)["content"], "01", "{ran:?}");
@@ -120,6 +122,8 @@ fn all_arguments_come_as_one_json_text_as_well() {
     let binary = home.file("binary", b"\xff\xfe{}");
     refused(&home.call(&["file_read", "--args", &format!("@{binary}")]), &["cannot read", "UTF-8"]);
     refused(&fed(&home, &["call", "file_read", "--args", "-"], b"\xff"), &["stdin", "UTF-8"]);
+    let attached = ["call", "attachment_save", "index=0", "path=/shared/b", "--attach", "/dev/stdin"];
+    refused(&fed(&home, &attached, b"x"), &["cannot attach /dev/stdin", "not a regular file"]);
 }
 
 #[test]

@@ -285,7 +285,7 @@ fn explain_undescribed(interfaces: &Interfaces, error: &SandboxError) -> String 
 }
 
 /// One tool's policy with its profile: from `../profiles` beside it, else the embedded one of that
-/// name.
+/// name, or the one that skeletons have.
 fn load_file(file: &Path) -> Result<PolicySet, Vec<String>> {
     let read =
         |path: &Path| read_policy(path).map_err(|e| vec![format!("cannot read {}: {e}", path.display())]);
@@ -301,9 +301,10 @@ fn load_file(file: &Path) -> Result<PolicySet, Vec<String>> {
     }
     let wanted = find_text(&text, "profile");
     if !files.iter().any(|(_, text)| find_text(text, "profile") == wanted) {
-        let embedded = builtin::POLICIES.iter().filter(|(name, _)| name.starts_with("profiles/"));
-        let same = embedded.filter(|(_, text)| find_text(text, "profile") == wanted);
-        files.extend(same.map(|(name, text)| ((*name).to_owned(), (*text).to_owned())));
+        let embedded = builtin::POLICIES.iter().copied().filter(|(name, _)| name.starts_with("profiles/"));
+        let mut known = embedded.chain([("profiles/nothing.toml", NOTHING)]);
+        let same = known.find(|(_, text)| find_text(text, "profile") == wanted);
+        files.extend(same.map(|(name, text)| (name.to_owned(), text.to_owned())));
     }
     files.push((format!("tools/{}", name(file)), text));
     files.sort();

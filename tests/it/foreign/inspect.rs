@@ -27,6 +27,10 @@ fn skeletons(guest: &str) -> Vec<String> {
         let checked = home.run(&["policy", "check"]);
         assert_eq!(checked.code, Some(0), "{policy}\n{checked:?}");
         assert!(checked.stdout.contains(&format!("{tool}: profile nothing: nothing")), "{checked:?}");
+        // As a file of its own as well, with no profile beside it.
+        let alone = home.file("skeleton.toml", policy.as_bytes());
+        let inspected = home.run(&["tool", "inspect", &file, "--policy", &alone]);
+        assert_eq!(inspected.code, Some(0), "{inspected:?}");
     }
     skeletons.iter().map(|skeleton| skeleton["text"].as_str().expect("text").to_owned()).collect()
 }

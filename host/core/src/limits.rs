@@ -157,6 +157,17 @@ impl Limits {
         arguments: ByteSize::mib(16),
         result: ByteSize::mib(16),
     };
+
+    /// What no policy may go below, because no call could succeed: a page of memory, a tick of the
+    /// clock, `{}` and one digit. Tools that write nothing are sound.
+    pub const LEAST: Self = Self {
+        memory: ByteSize::kib(64),
+        deadline: TimeSpan(Duration::from_millis(1)),
+        written_bytes: ByteSize(0),
+        changes: 0,
+        arguments: ByteSize(2),
+        result: ByteSize(1),
+    };
 }
 
 /// One of the [`Limits`].

@@ -35,8 +35,9 @@ impl LimitsTable {
         sizes.chain(deadline).chain(changes).collect()
     }
 
-    /// The limits written here, each at most `ceiling`'s; those not written are the smaller of the
-    /// default and the ceiling, or the ceiling itself where `unset` says so.
+    /// The limits written here, each at most `ceiling`'s and at least [`Limits::LEAST`]'s; those not
+    /// written are the smaller of the default and the ceiling, or the ceiling itself where `unset`
+    /// says so.
     pub(super) fn to_limits(
         &self,
         ceiling: &Limits,
@@ -47,41 +48,41 @@ impl LimitsTable {
         fn pick<T: Copy + Ord + fmt::Display + Serialize>(
             name: &str,
             written: &Option<Spanned<T>>,
-            ceiling: T,
-            unset: T,
+            [least, ceiling, unset]: [T; 3],
             owner: &str,
             source: &PolicySource<'_>,
         ) -> Result<T, PolicyProblem> {
-            match written {
-                None => Ok(unset.min(ceiling)),
-                Some(value) if *value.get_ref() <= ceiling => Ok(*value.get_ref()),
-                Some(value) => Err(source.problem_at(
-                    value.span().start,
-                    &format!(
-                        "{name} = {} is above {owner}'s {ceiling}; write at most {}",
-                        as_written(value.get_ref()),
-                        as_written(&ceiling)
-                    ),
-                )),
-            }
+            let Some(value) = written else { return Ok(unset.min(ceiling)) };
+            let limit = *value.get_ref();
+            let problem = if limit > ceiling {
+                format!("is above {owner}'s {ceiling}; write at most {}", as_written(&ceiling))
+            } else if limit < least {
+                format!("lets no call succeed; write at least {}", as_written(&least))
+            } else {
+                return Ok(limit);
+            };
+            Err(source.problem_at(value.span().start, &format!("{name} = {} {problem}", as_written(&limit))))
         }
         fn as_written(amount: &impl Serialize) -> String {
             toml::Value::try_from(amount).map(|value| value.to_string()).unwrap_or_default()
         }
+        let bounds = [&Limits::LEAST, ceiling, unset];
+        let [memory, written_bytes, arguments, result] = [
+            ("memory", &self.memory, bounds.map(|limits| limits.memory)),
+            ("written_bytes", &self.written_bytes, bounds.map(|limits| limits.written_bytes)),
+            ("arguments", &self.arguments, bounds.map(|limits| limits.arguments)),
+            ("result", &self.result, bounds.map(|limits| limits.result)),
+        ]
+        .map(|(name, written, bounds)| pick(name, written, bounds, owner, source));
+        let deadlines = bounds.map(|limits| limits.deadline);
+        let changes = bounds.map(|limits| limits.changes);
         Ok(Limits {
-            memory: pick("memory", &self.memory, ceiling.memory, unset.memory, owner, source)?,
-            deadline: pick("deadline", &self.deadline, ceiling.deadline, unset.deadline, owner, source)?,
-            written_bytes: pick(
-                "written_bytes",
-                &self.written_bytes,
-                ceiling.written_bytes,
-                unset.written_bytes,
-                owner,
-                source,
-            )?,
-            changes: pick("changes", &self.changes, ceiling.changes, unset.changes, owner, source)?,
-            arguments: pick("arguments", &self.arguments, ceiling.arguments, unset.arguments, owner, source)?,
-            result: pick("result", &self.result, ceiling.result, unset.result, owner, source)?,
+            memory: memory?,
+            deadline: pick("deadline", &self.deadline, deadlines, owner, source)?,
+            written_bytes: written_bytes?,
+            changes: pick("changes", &self.changes, changes, owner, source)?,
+            arguments: arguments?,
+            result: result?,
         })
     }
 }

@@ -55,6 +55,10 @@ impl WorkspaceTable {
                 format!("session_tmp_age = \"{age}\" is less than {least}; a call may still be using it");
             return Err(places.refuse("workspace.session_tmp_age", said));
         }
+        if max_bytes == ByteSize(0) {
+            let said = "max_bytes = \"0 B\" lets no tool write anything; write e.g. \"10 GiB\"";
+            return Err(places.refuse("workspace.max_bytes", said));
+        }
         if self.affinity == Affinity::User && !per_user {
             let said = "affinity = \"user\" needs per_user = true: without it all people have one /shared, and each gateway would have another one";
             return Err(places.refuse("workspace.affinity", said));

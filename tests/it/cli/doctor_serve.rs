@@ -86,6 +86,7 @@ fn rows() -> Vec<Row> {
         row("", "[approvals]\nexpires = \"25h\"\n", nothing, "is not from 1s to 24h"),
         row("", "[sandbox]\ncompile_time = \"0s\"\n", nothing, "is not from 1ms to "),
         row(ROOT, "root = \"workspace\"\nsession_tmp_age = \"1s\"", nothing, "a call may still be using it"),
+        row(ROOT, "root = \"workspace\"\nmax_bytes = \"0\"", nothing, "lets no tool write anything"),
         row(STATE, "dir = \"workspace/shared/state\"", nothing, "[state] dir ("),
         row("", "[metrics]\nlisten = \"0.0.0.0:9464\"\n", nothing, "is not on loopback"),
         row("", "[provider]\nkind = \"openai-chat\"\napi_key_env = \"K\"\n", nothing, "model is missing"),

@@ -53,6 +53,25 @@ fn a_limit_is_never_above_the_profiles_or_the_ceiling() {
 }
 
 #[test]
+fn a_limit_with_which_no_call_succeeds_is_refused() {
+    for (limit, least) in [
+        ("memory = \"0 B\"", "\"64 KiB\""),
+        ("memory = \"1 KiB\"", "\"64 KiB\""),
+        ("deadline = \"0s\"", "\"1ms\""),
+        ("arguments = \"0 B\"", "\"2 B\""),
+        ("result = \"0 B\"", "\"1 B\""),
+    ] {
+        for (profile, tool) in [(limit, ""), ("", limit)] {
+            let problems = limits(profile, tool).expect_err("refused");
+            let said = format!("{limit} lets no call succeed; write at least {least}");
+            assert!(problems[0].problem.contains(&said), "{said}: {}", problems[0]);
+        }
+    }
+    let least = "memory = \"64 KiB\"\ndeadline = \"1ms\"\nwritten_bytes = \"0 B\"\nchanges = 0\narguments = \"2 B\"\nresult = \"1 B\"";
+    assert_eq!(limits(least, ""), Ok(Limits::LEAST));
+}
+
+#[test]
 fn what_nobody_limits_gets_the_default_within_the_profile() {
     assert_eq!(limits("", ""), Ok(Limits::DEFAULT));
     let tight = "memory = \"1 MiB\"\ndeadline = \"5s\"\nwritten_bytes = \"2 KiB\"\nchanges = 7\narguments = \"3 KiB\"\nresult = \"4 KiB\"";

@@ -14,7 +14,13 @@ pub enum CommandLine {
 }
 
 /// Words to the gateway itself, in upper or lower case: no tool is meant by them.
-const WORDS: [&str; 6] = ["new", "retry", "cancel", "help", "start", "steer"];
+const WORDS: [&str; 7] = ["new", "retry", "cancel", "help", "start", "steer", "voice"];
+
+/// Whether a name is a word to the gateway itself: a tool or workflow that is called so cannot be
+/// called in a chat.
+pub fn is_word(name: &str) -> bool {
+    WORDS.iter().any(|word| name.eq_ignore_ascii_case(word))
+}
 
 /// What `text` is to the bot of this user name.
 ///
@@ -128,6 +134,18 @@ mod tests {
         check("/Help File_List", command("/help File_List"));
         check("/STEER Use B", command("/steer Use B"));
         check("/File_Read a", command("/File_Read a"));
+    }
+
+    #[test]
+    fn what_is_a_word_to_the_gateway_is_no_name() {
+        for name in ["new", "Retry", "cancel", "help", "start", "steer", "voice"] {
+            assert!(
+                is_word(name) && split_command(&format!("/{name}")).and_then(|typed| typed.word()).is_some()
+            );
+        }
+        for name in ["", "file_read", "helper", "voices", "say"] {
+            assert!(!is_word(name), "{name}");
+        }
     }
 
     #[test]

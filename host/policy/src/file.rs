@@ -17,6 +17,7 @@ use super::source::{PolicyProblem, PolicySource, check_head, check_name};
 use super::words::{ArgumentClass, Classified, Imports, PathUse, Safety};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::capability::{Access, Grants, Interface, MOUNTS, MountGrant, ScratchGrant};
+use cofferdam_core::command::is_word;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::tool::ToolName;
@@ -172,6 +173,10 @@ impl ToolFile {
         check_head(source, &self.schema, &self.why).map_err(|p| vec![p])?;
         let tool = ToolName::parse(self.tool.get_ref())
             .map_err(|bad| vec![source.problem_at(self.tool.span().start, &bad.to_string())])?;
+        if is_word(tool.as_str()) {
+            let text = format!("/{tool} is a word to the gateway itself; choose another name for the tool");
+            return Err(vec![source.problem_at(self.tool.span().start, &text)]);
+        }
         let Some(profile) = profiles.get(self.profile.get_ref()) else {
             let known: Vec<_> = profiles.keys().map(String::as_str).collect();
             let wanted = self.profile.get_ref();

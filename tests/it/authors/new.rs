@@ -28,6 +28,9 @@ fn names_that_are_none() {
     for name in ["fn", "self", "std", "core", "test", "cofferdam_sdk", "serde", "wit_bindgen", "a__b"] {
         refused(&home.run(&["tool", "new", name]), &["no good name for a Rust crate; write e.g. my_tool"]);
     }
+    for name in ["help", "start", "voice"] {
+        refused(&home.run(&["tool", "new", name]), &["is a word to the gateway itself; choose another name"]);
+    }
     let left: Vec<_> =
         std::fs::read_dir(home.dir()).expect("there").flatten().map(|e| e.file_name()).collect();
     assert!(left.iter().all(|name| name == "cofferdam.toml" || name == "state"), "{left:?}");

@@ -170,6 +170,7 @@ fn a_tools_policy_is_read_strictly() {
         &["\"attachment.save\" is not a tool name", "lower-case"],
     );
     check("tool = \"attachment_save\"", "tool = \"../save\"", 2, &["not a tool name"]);
+    check("tool = \"attachment_save\"", "tool = \"help\"", 2, &["/help is a word to the gateway itself"]);
     check("\"side-effecting\"", "\"harmless\"", 5, &["`harmless`", "`read-only`"]);
     check(
         "\"side-effecting\"",

@@ -72,6 +72,8 @@ impl Commands {
             Some("help") if !rest.is_empty() => return say(explain_tool(rest, tools)),
             Some("help" | "start") => return say(self.help(tools)),
             Some("steer") => return say(NOTHING_TO_STEER.into()),
+            // Answered before there is a turn, where this gateway speaks.
+            Some("voice") => {}
             Some(word) => {
                 return say(format!("/{word} is a message of its own: send it with nothing after it."));
             }

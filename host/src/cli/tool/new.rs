@@ -6,6 +6,7 @@ use super::super::doctor::shell;
 use super::languages::{self, Language};
 use super::template::{SdkSource, files, is_dependency};
 use anyhow::{Context, bail};
+use cofferdam_core::command::is_word;
 use cofferdam_core::tool::ToolName;
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -42,6 +43,9 @@ const TAKEN: &str = "abstract alloc as async await become box break const contin
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let name = ToolName::parse(&arguments.name)?;
     let name = name.as_str();
+    if is_word(name) {
+        bail!("/{name} is a word to the gateway itself; choose another name, e.g. my_tool");
+    }
     let is_crate = arguments.lang == Language::Rust;
     let files = if is_crate { crate_files(name, arguments)? } else { foreign_files(name, arguments)? };
     let dir = arguments.dir.clone().unwrap_or_else(|| PathBuf::from(name));

@@ -2,6 +2,7 @@
 //! it is.
 
 use super::toml_key;
+use cofferdam_core::command::is_word;
 use cofferdam_core::tool::ToolName;
 use cofferdam_policy::schema::{Leaf, leaves};
 use cofferdam_warden::sandbox::ExportedFunction;
@@ -76,7 +77,9 @@ fn name(text: &str) -> ToolName {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
     let text: String = text.chars().map(plain).collect();
     let text = text.trim_start_matches(|c: char| !c.is_ascii_lowercase());
-    ToolName::parse(&text[..text.len().min(64)])
-        .or_else(|_| ToolName::parse("my_tool"))
+    let parsed = ToolName::parse(&text[..text.len().min(64)]).ok();
+    parsed
+        .filter(|name| !is_word(name.as_str()))
+        .or_else(|| ToolName::parse("my_tool").ok())
         .expect("this is a name")
 }

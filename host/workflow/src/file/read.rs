@@ -134,8 +134,7 @@ fn read_trigger(node: &Node) -> Result<WorkflowTrigger, FileFault> {
 
 fn command(node: &Node) -> Result<String, FileFault> {
     let name = id(node, "`command`")?;
-    let typed = format!("/{name}");
-    if cofferdam_core::command::split_command(&typed).is_some_and(|typed| typed.word().is_some()) {
+    if cofferdam_core::command::is_word(&name) {
         let said = format!("/{name} is a word to the gateway itself; choose another name for `command`");
         return Err(FileFault::new(node.mark, said));
     }

@@ -98,6 +98,7 @@ fn keys_and_values_are_held_to_the_contract() {
         ("on: {}\ntasks: [{ id: a, tool: x }]\n", "2 `on` needs `command` or `schedule`"),
         ("on: { command: cancel }\ntasks: [{ id: a, tool: x }]\n", "2 a word to the gateway"),
         ("on: { command: start }\ntasks: [{ id: a, tool: x }]\n", "2 a word to the gateway"),
+        ("on: { command: voice }\ntasks: [{ id: a, tool: x }]\n", "2 a word to the gateway"),
         ("on: { schedule: \"0 7 * *\", to: \"telegram:1\" }\n", "2 has 4 fields"),
         ("on: { schedule: \"60 7 * * *\", to: \"telegram:1\" }\n", "2 `60` is no minute"),
         ("on: { schedule: \"0 7 * * 1\" }\n", "2 `on` needs `to`"),

@@ -10,7 +10,11 @@ const FIELDS: [(&str, u32, u32); 5] = [
     ("day of the week", 0, 7),
 ];
 
-/// Whether a text is a schedule: five fields of numbers, ranges, lists and steps.
+/// Days of each month, in leap years.
+const MONTH_DAYS: [u32; 12] = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
+/// Whether a text is a schedule: five fields of numbers, ranges, lists and steps, for days that
+/// there are.
 pub(crate) fn check(text: &str) -> Result<(), String> {
     let fields: Vec<&str> = text.split_ascii_whitespace().collect();
     if fields.len() != FIELDS.len() {
@@ -28,6 +32,17 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
                 quote(field)
             ));
         }
+    }
+    let [.., day, month, weekday] = fields[..] else { return Ok(()) };
+    let has_day = |(month_number, days): (u32, u32)| {
+        matches_field(month, month_number, 1, 12) && (1..=days).any(|d| matches_field(day, d, 1, 31))
+    };
+    // Where days of the week are named, each of them comes.
+    if weekday.starts_with('*') && !(1..).zip(MONTH_DAYS).any(has_day) {
+        return Err(format!(
+            "{} never comes due, because no month that it names has such a day; write e.g. \"0 0 28 2 *\"",
+            quote(text)
+        ));
     }
     Ok(())
 }
@@ -118,6 +133,19 @@ mod tests {
     /// Milliseconds of a time of UTC, by the number of its day since 1970.
     fn at(day: i64, hour: i64, minute: i64) -> i64 {
         ((day * 24 + hour) * 60 + minute) * MINUTE_MS
+    }
+
+    #[test]
+    fn a_day_that_no_month_has_is_refused() {
+        for schedule in ["0 0 30 2 *", "0 0 31 4 *", "0 0 31 4,6,9,11 *", "0 0 30-31 2 */2"] {
+            let problem = check(schedule).expect_err("refused");
+            assert!(problem.contains("never comes due"), "{problem}");
+        }
+        for schedule in
+            ["0 0 29 2 *", "0 0 31 4,5 *", "0 0 31 * *", "0 0 30 2 1", "0 0 */31 2 *", "0 0 * 2 *"]
+        {
+            assert_eq!(check(schedule), Ok(()), "{schedule}");
+        }
     }
 
     #[test]

@@ -31,10 +31,12 @@ mod workflow;
 use crate::config::{Config, Flags, SECRET_ENDS};
 use crate::gateway;
 use crate::log;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use cofferdam_core::secret::Secret;
 use cofferdam_warden::sandbox::workers;
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -176,7 +178,12 @@ pub fn main() -> ExitCode {
         Err(error) => {
             let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
             // Help goes to stdout, which may be closed.
-            let _ = error.print();
+            let _ = match find_empty_variable(&error) {
+                Some(name) => {
+                    writeln!(std::io::stderr(), "error: {name} is empty; unset it, or write a path")
+                }
+                None => error.print(),
+            };
             return exit.into();
         }
     };
@@ -193,6 +200,19 @@ pub fn main() -> ExitCode {
             Exit::Usage.into()
         }
     }
+}
+
+/// The variable that is refused because it is empty: the error names only the flag that it stands
+/// for.
+fn find_empty_variable(error: &clap::Error) -> Option<&'static str> {
+    let (ErrorKind::InvalidValue, Some(ContextValue::String(argument))) =
+        (error.kind(), error.get(ContextKind::InvalidArg))
+    else {
+        return None;
+    };
+    let variables = [("--config", "COFFERDAM_CONFIG"), ("--workspace", "COFFERDAM_WORKSPACE")];
+    let (_, name) = variables.into_iter().find(|(flag, _)| argument.starts_with(*flag))?;
+    std::env::var_os(name).is_some_and(|value| value.is_empty()).then_some(name)
 }
 
 /// Guests hold files open, up to a bound each; the soft limit that shells set is below all of

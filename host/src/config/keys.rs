@@ -181,7 +181,11 @@ pub(super) fn apply_environment(
                 .map_err(|_| refused(format!("{text:?} is not a whole number")))
         };
         let value = match kind {
-            Text | File => Value::String(text.clone()),
+            Text => Value::String(text.clone()),
+            File => match path_problem(text) {
+                Some(problem) => return Err(refused(problem)),
+                None => Value::String(text.clone()),
+            },
             Integer => integer(text)?,
             Boolean => match text.trim() {
                 "true" => Value::Boolean(true),
@@ -223,6 +227,27 @@ fn set(table: &mut Table, key: &str, value: Value) -> Result<(), String> {
     }
     at.insert(last.to_owned(), value);
     Ok(())
+}
+
+/// What is wrong with a path that nobody means as it is written.
+pub(super) fn path_problem(path: &str) -> Option<String> {
+    let said = match path {
+        "" => "is no path; write one, or leave it out",
+        _ if path.starts_with('~') => {
+            "begins with ~, which stands for no folder here; write the whole path, or ./~… for such a name"
+        }
+        _ => return None,
+    };
+    Some(format!("{path:?} {said}"))
+}
+
+/// The first key whose path nobody means as it is written, and why.
+pub(super) fn find_bad_path(table: &Table) -> Option<(&'static str, String)> {
+    KEYS.iter().filter(|(_, kind, _)| *kind == File).find_map(|(key, ..)| {
+        let problem = path_problem(get(table, key)?.as_str()?)?;
+        let name = key.rsplit('.').next().unwrap_or(key);
+        Some((*key, format!("{name} = {problem}")))
+    })
 }
 
 /// Makes relative paths of a file relative to the file's folder instead of the current one.

@@ -172,8 +172,14 @@ impl Config {
     ) -> Result<Self, ConfigError> {
         let home = |name: &str, fallback: &str| match environment.get(name).filter(|v| v.starts_with('/')) {
             Some(dir) => Some(PathBuf::from(dir)),
-            None => environment.get("HOME").map(|home| Path::new(home).join(fallback)),
+            None => {
+                let home = environment.get("HOME").filter(|home| home.starts_with('/'))?;
+                Some(Path::new(home).join(fallback))
+            }
         };
+        if let Some(problem) = workspace.and_then(Path::to_str).and_then(keys::path_problem) {
+            return Err(ConfigError::Invalid(format!("--workspace {problem}")));
+        }
         let file = file.map(Path::to_owned).or_else(|| {
             let user = home("XDG_CONFIG_HOME", ".config").map(|dir| dir.join("cofferdam").join(FILE_NAME));
             [Some(PathBuf::from(FILE_NAME)), user].into_iter().flatten().find(|f| f.exists())
@@ -192,7 +198,7 @@ impl Config {
         })?;
         let in_use = toml::Table::try_from(&written).expect("what was read can be written");
         let needs_home = |what: &str, key: &str| {
-            ConfigError::Invalid(format!("there is no HOME to put {what} in; set {key} in {FILE_NAME}"))
+            ConfigError::Invalid(format!("HOME names no folder to put {what} in; set {key} in {FILE_NAME}"))
         };
         let root = match workspace.map(Path::to_owned).or(written.workspace.root.take()) {
             Some(root) => root,
@@ -343,9 +349,12 @@ fn read(file: &Path) -> Result<(toml::Table, String, KeyPositions), ConfigError>
     };
     toml::from_str::<ConfigFile>(&text).map_err(refused)?;
     let mut table: toml::Table = toml::from_str(&text).map_err(refused)?;
+    let places = KeyPositions::from_file(shown, &text);
+    if let Some((key, problem)) = keys::find_bad_path(&table) {
+        return Err(places.refuse(key, problem));
+    }
     let base = std::path::absolute(file).ok().and_then(|f| f.parent().map(Path::to_owned));
     keys::anchor_paths(&mut table, &base.unwrap_or_default());
-    let places = KeyPositions::from_file(shown.clone(), &text);
     Ok((table, sha256_hex(text.as_bytes()), places))
 }
 

@@ -87,6 +87,38 @@ fn without_any_configuration_everything_is_under_the_users_folders() {
     refused(&without_home, &["HOME", "[workspace] root"]);
     let half = run(bare(&home, &dir, &["--workspace", "w", "audit", "show"]).env_remove("HOME"));
     refused(&half, &["HOME", "[state] dir"]);
+    for none in ["", "home"] {
+        refused(&run(bare(&home, &dir, &["audit", "show"]).env("HOME", none)), &["HOME", "[workspace] root"]);
+    }
+    assert_eq!(fs::read_dir(&dir).expect("there").count(), 0, "nothing is made where it was started");
+}
+
+#[test]
+fn a_path_that_nobody_means_is_refused() {
+    let home = Home::new();
+    let good = fs::read_to_string(home.config_file()).expect("there");
+    for (text, said) in [
+        (
+            "[workspace]\nroot = \"~/agent\"\n",
+            "cofferdam.toml:2: [workspace] root = \"~/agent\" begins with ~",
+        ),
+        ("[workspace]\nroot = \"\"\n", "cofferdam.toml:2: [workspace] root = \"\" is no path"),
+        ("\n[state]\ndir = \"\"\n", "cofferdam.toml:3: [state] dir = \"\" is no path"),
+    ] {
+        write(&home.config_file(), text);
+        refused(&home.run(&["call", "file_list"]), &[said]);
+    }
+    write(&home.config_file(), &good);
+    for (name, value, said) in [
+        ("COFFERDAM_STATE_DIR", "", "COFFERDAM_STATE_DIR: \"\" is no path"),
+        ("COFFERDAM_WORKSPACE_ROOT", "~/agent", "COFFERDAM_WORKSPACE_ROOT: \"~/agent\" begins with ~"),
+        ("COFFERDAM_WORKSPACE", "~", "--workspace \"~\" begins with ~"),
+        ("COFFERDAM_WORKSPACE", "", "COFFERDAM_WORKSPACE is empty; unset it, or write a path"),
+        ("COFFERDAM_CONFIG", "", "COFFERDAM_CONFIG is empty; unset it, or write a path"),
+    ] {
+        refused(&run(bare(&home, home.dir(), &["tools"]).env(name, value)), &[said]);
+    }
+    assert!(!home.dir().join("~").exists());
 }
 
 #[test]

@@ -53,7 +53,7 @@ struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 the tool refused or failed; 2 usage or configuration; 3 a check found a \
-problem.\nFirst steps: `cofferdam init` writes a commented cofferdam.toml; `cofferdam serve` runs the bot.\nLogs go to \
+problem; 4 a run waits for a person.\nFirst steps: `cofferdam init` writes a commented cofferdam.toml; `cofferdam serve` runs the bot.\nLogs go to \
 stderr; COFFERDAM_LOG=debug shows more.";
 
 const TOOLS_EXAMPLE: &str = "Example: cofferdam tools --json | jq -r '.[].name'";
@@ -82,7 +82,8 @@ struct Global {
 enum Command {
     /// Runs one tool call through registry, judge, sandbox and audit; prints one line of JSON
     Call(call::Arguments),
-    /// Runs the gateway: polls Telegram until SIGINT or SIGTERM, or until its terminal is closed
+    /// Runs the gateway: serves Telegram and Discord until SIGINT or SIGTERM, or until its terminal
+    /// is closed
     Serve(serve::Arguments),
     /// Tells who is served, and lets in strangers by the code that they were told
     Allow(allow::Arguments),

@@ -42,7 +42,7 @@ pub(in crate::cli) struct Arguments {
     /// Calls for this sender, by the channel's id
     #[arg(long, value_name = "ID")]
     sender: Option<String>,
-    /// Calls from this channel: telegram, terminal, cli
+    /// Calls from this channel: telegram, discord, terminal, cli, mcp
     #[arg(long, value_name = "NAME")]
     channel: Option<String>,
     /// Calls of this session, e.g. telegram-99:7/0

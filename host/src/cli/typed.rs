@@ -1,6 +1,6 @@
 //! The lines that are typed into a chat, up to its end: `/quit`, or Ctrl-D. After that there are
 //! none, anyone who asks: a terminal would go on where Ctrl-D was typed. A line that is longer than
-//! any message can be is refused.
+//! any message can be is refused, and one that is no text is passed over.
 
 use std::io;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt};
@@ -26,7 +26,7 @@ impl<R: AsyncBufRead + Unpin> TypedLines<R> {
     /// it.
     ///
     /// # Errors
-    /// When it cannot be read, is no text, or is too long.
+    /// When it cannot be read, or is too long.
     pub(super) async fn next(&mut self) -> io::Result<Option<String>> {
         if self.ended {
             return Ok(None);
@@ -52,8 +52,13 @@ impl<R: AsyncBufRead + Unpin> TypedLines<R> {
                 return Ok(None);
             }
             if is_last || end.is_some() {
-                let line = String::from_utf8(std::mem::take(&mut self.begun));
-                let line = line.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+                let Ok(line) = String::from_utf8(std::mem::take(&mut self.begun)) else {
+                    super::tell("that line is not UTF-8 text");
+                    if is_last {
+                        return Ok(None);
+                    }
+                    continue;
+                };
                 let line = line.strip_suffix('\n').unwrap_or(&line);
                 return Ok(Some(line.strip_suffix('\r').unwrap_or(line).to_owned()));
             }
@@ -95,6 +100,16 @@ mod tests {
                 found.push(lines.next().await.expect("text"));
             }
             assert_eq!(found, [Some("a".to_owned()), None, None, None], "{typed:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_line_that_is_no_text_costs_no_other() {
+        for typed in [&b"a\n\xff\nb\n"[..], b"a\nb\n\xfe\xff"] {
+            let mut lines = TypedLines::into(typed);
+            for expected in [Some("a"), Some("b"), None] {
+                assert_eq!(lines.next().await.expect("read").as_deref(), expected);
+            }
         }
     }
 

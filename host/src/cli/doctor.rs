@@ -154,16 +154,31 @@ fn tools(config: &Config, findings: &mut Vec<DoctorFinding>) -> (Vec<ToolReport>
         Ok(registry) => {
             let tools = registry.iter().map(|(name, tool)| {
                 if let Err(why) = tool {
-                    problem(format!("{name} is unavailable: {why}"), CHECK);
+                    problem(format!("{name} is unavailable: {why}"), CHECK.to_owned());
                 }
                 ToolReport { name: name.to_owned(), available: tool.is_ok() }
             });
             (tools.collect(), Some(registry))
         }
         Err(error) => {
-            let engine = matches!(error, GatewayError::Sandbox(SandboxError::Engine(_)));
-            problem(error.to_string(), if engine { "see the message" } else { CHECK });
+            let mend = match &error {
+                GatewayError::Sandbox(SandboxError::Engine(_)) => "see the message".to_owned(),
+                GatewayError::Sandbox(SandboxError::Cache(_)) => mend_cache(config),
+                _ => CHECK.to_owned(),
+            };
+            problem(error.to_string(), mend);
             (Vec::new(), None)
         }
     }
+}
+
+/// What is no folder is in the way of the cache. Of one that is not this account's alone the message
+/// tells the command.
+fn mend_cache(config: &Config) -> String {
+    let cache = config.state_dir.join("cache");
+    if cache.is_dir() {
+        return "see the message".to_owned();
+    }
+    let cache = shell(&cache);
+    format!("mv {cache} {cache}.damaged")
 }

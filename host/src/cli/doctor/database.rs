@@ -2,6 +2,7 @@
 //! knows.
 
 use super::finding::{DoctorFinding, shell};
+use super::places::{is_own_folder, name_other_place};
 use crate::config::Config;
 use cofferdam_store::{DatabaseView, FILE_NAME, StoreError, StoreLocation, WaitingCounts};
 use serde::Serialize;
@@ -79,7 +80,10 @@ fn who_serves(look: &DatabaseView) -> Option<String> {
 fn closed(config: &Config, error: &StoreError) -> DoctorFinding {
     match error {
         StoreError::Open { .. } => {
-            let mend = format!("chown -R $(id -u) {}", shell(&config.state_dir));
+            let mend = match is_own_folder(&config.state_dir) {
+                true => format!("chown -R $(id -u) {}", shell(&config.state_dir)),
+                false => name_other_place("state").to_owned(),
+            };
             DoctorFinding::problem("database", error.to_string(), mend)
         }
         _ if matches!(config.store.location, StoreLocation::Postgres(_)) => {

@@ -3,6 +3,7 @@
 
 use super::super::allow;
 use super::finding::{DoctorFinding, shell};
+use super::places::{is_own_folder, name_other_place};
 use crate::config::{Config, SettingOrigin};
 use cofferdam_chat::people::{Group as Rules, GroupMembers};
 use cofferdam_core::text::one_line;
@@ -53,14 +54,8 @@ struct GroupReport {
 
 pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> PeopleReport {
     let listed = File::new(&config.state_dir).load().unwrap_or_else(|error| {
-        let file = shell(&config.state_dir.join("people.json"));
         let what = format!("{error}; until then only people whom the configuration names are served");
-        let mend = match &error {
-            // What is in it is sound, as far as this account can know.
-            PeopleError::Io(..) | PeopleError::Busy(_) => as_owner(config),
-            _ => format!("mv {file} {file}.damaged"),
-        };
-        findings.push(DoctorFinding::problem("people", what, mend));
+        findings.push(DoctorFinding::problem("people", what, mend(config, &error)));
         Default::default()
     });
     let (now, telegram, discord) = (machine_now_ms(), config.telegram.as_ref(), config.discord.as_ref());
@@ -84,6 +79,20 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> People
         guilds: guilds.map(group("channels.discord.guilds")).collect(),
         other_guilds: discord.map(|discord| discord.other_guilds),
         waiting: listed.waiting.iter().filter(|one| one.is_good(now)).count(),
+    }
+}
+
+fn mend(config: &Config, error: &PeopleError) -> String {
+    let path = config.state_dir.join("people.json");
+    let is_list = path.symlink_metadata().is_ok_and(|meta| meta.is_file());
+    match error {
+        _ if !is_own_folder(&config.state_dir) => name_other_place("state").to_owned(),
+        // What is in it is sound, as far as this account can know.
+        PeopleError::Io(..) | PeopleError::Busy(_) if is_list => as_owner(config),
+        _ => {
+            let file = shell(&path);
+            format!("mv {file} {file}.damaged")
+        }
     }
 }
 
@@ -183,5 +192,30 @@ impl PeopleReport {
         if self.waiting > 0 {
             line(format!("  {} whose code waits: cofferdam allow", self.waiting));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::io::{Error, ErrorKind};
+
+    #[test]
+    fn a_list_that_this_account_cannot_read_is_not_moved_away() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let file = dir.path().join("c.toml");
+        std::fs::write(&file, "[workspace]\nroot = \"w\"\n[state]\ndir = \"s\"\n").expect("writable");
+        let config = Config::load(Some(&file), None, &BTreeMap::new()).expect("valid");
+        let error = PeopleError::Io("people.json".to_owned(), Error::from(ErrorKind::PermissionDenied));
+        assert_eq!(mend(&config, &error), "[state] dir = a folder of its own", "there is none yet");
+        std::fs::create_dir(dir.path().join("s")).expect("writable");
+        let list = dir.path().join("s/people.json");
+        std::fs::write(&list, "{}").expect("writable");
+        let told = mend(&config, &error);
+        assert!(told.starts_with("sudo -u '#") && told.contains(" cofferdam doctor --config "), "{told}");
+        std::fs::remove_file(&list).expect("ours");
+        std::os::unix::fs::symlink("elsewhere", &list).expect("writable");
+        assert!(mend(&config, &error).starts_with("mv "));
     }
 }

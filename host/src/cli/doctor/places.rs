@@ -102,19 +102,25 @@ fn place(
     let mut problem =
         |what: String, mend: String| findings.push(DoctorFinding::problem("places", what, mend));
     let Ok(meta) = std::fs::metadata(path) else { return FolderReport { what, path: shown, found: None } };
+    let is_own = match what {
+        "configuration" | "signing key" => meta.is_file(),
+        _ => is_own_folder(path),
+    };
+    // A command would take from others what is not the gateway's alone.
+    let mend = |command: String| if is_own { command } else { name_other_place(what).to_owned() };
     let us = rustix::process::geteuid().as_raw();
     if meta.uid() != us && meta.uid() != 0 {
         let owner = meta.uid();
         problem(
             format!("{what} {shown} belongs to user {owner}, who can change it"),
-            format!("chown {us} {word}"),
+            mend(format!("chown {us} {word}")),
         );
     }
     if meta.mode() & allowed.forbidden != 0 {
         let mode = octal(&meta);
         problem(
             format!("{what} {shown} is open to others (mode {mode})"),
-            format!("chmod {} {word}", allowed.chmod),
+            mend(format!("chmod {} {word}", allowed.chmod)),
         );
     }
     let (free_bytes, free_inodes) = (free(path), free_inodes(path));
@@ -142,6 +148,24 @@ fn place(
     let cannot = missing.into_iter().map(|(what, _)| what).collect();
     let found = Some(FolderFacts { owner: meta.uid(), mode: octal(&meta), free_bytes, free_inodes, cannot });
     FolderReport { what, path: shown, found }
+}
+
+/// Whether there is a folder that may be the gateway's alone.
+pub(super) fn is_own_folder(path: &Path) -> bool {
+    let is_root = path.canonicalize().is_ok_and(|real| real.parent().is_none());
+    // The sticky bit is for folders that accounts share, such as /tmp.
+    !is_root && std::fs::metadata(path).is_ok_and(|meta| meta.is_dir() && meta.mode() & 0o1000 == 0)
+}
+
+/// The key that names a place which is not the gateway's.
+pub(super) fn name_other_place(what: &str) -> &'static str {
+    match what {
+        "state" => "[state] dir = a folder of its own",
+        "policies" => "[policies] dir = a folder of its own",
+        "signing key" => "[audit] sign_key_file = a file of its own",
+        "configuration" => "name a regular file with --config",
+        _ => "[workspace] root = a folder of its own",
+    }
 }
 
 /// Who has folders of their own in the workspace.
@@ -242,6 +266,29 @@ impl fmt::Display for FolderReport {
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
+
+    #[test]
+    fn what_is_not_the_gateways_alone_is_not_mended_by_a_command() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let shared = dir.path().join("shared");
+        std::fs::create_dir(&shared).expect("writable");
+        let mode: std::fs::Permissions = std::os::unix::fs::PermissionsExt::from_mode(0o1777);
+        std::fs::set_permissions(&shared, mode).expect("ours");
+        assert!(is_own_folder(dir.path()));
+        for (what, path, key) in [
+            ("state", shared.as_path(), "[state] dir = "),
+            ("workspace", &shared, "[workspace] root = "),
+            ("vault", Path::new("/"), "[workspace] root = "),
+            ("policies", Path::new("/dev/null"), "[policies] dir = "),
+            ("signing key", Path::new("/dev/null"), "[audit] sign_key_file = "),
+        ] {
+            let mut findings = Vec::new();
+            place(what, path, PRIVATE, &mut findings);
+            let mends: Vec<_> = findings.iter().map(|finding| finding.mend.as_str()).collect();
+            assert!(mends.iter().any(|mend| mend.starts_with(key)), "{what} {mends:?}");
+            assert!(!mends.iter().any(|mend| mend.starts_with("ch")), "{what} {mends:?}");
+        }
+    }
 
     #[test]
     fn a_workspace_that_takes_too_long_is_not_measured() {

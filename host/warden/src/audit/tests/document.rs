@@ -38,6 +38,27 @@ fn the_documented_check_agrees() {
 }
 
 #[test]
+fn the_documented_check_reads_an_end_without_a_newline() {
+    let fixture = Fixture::with(3);
+    let whole = fixture.bytes();
+    let torn = [&whole[..], b"{\"v\":1,\"seq\":4"].concat();
+    for sound in [&whole[..whole.len() - 1], &torn[..]] {
+        fixture.put(sound);
+        let Some(said) = script(&fixture) else { return eprintln!("no python3: skipped") };
+        assert_eq!(said, Ok(fixture.sound().head.to_string()));
+    }
+    for end in [&b"123"[..], b"{}", b"[]", b"{\"v\":1,\"seq\":4\n"] {
+        fixture.put(&[&whole[..], end].concat());
+        let bad = fixture.bad();
+        let said = script(&fixture).expect("python3").expect_err("finds it");
+        assert!(said.contains("bad record"), "{bad:?}: {said}");
+    }
+    fixture.put(b"{\"v\":1,\"seq\":1");
+    let bad = fixture.bad();
+    assert!(script(&fixture).expect("python3").is_err(), "{bad:?}");
+}
+
+#[test]
 fn the_documented_check_takes_the_files_one_after_the_other() {
     let fixture = Fixture::with(4);
     let log = fixture.rotating(1);

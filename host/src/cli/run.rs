@@ -106,6 +106,11 @@ pub(super) fn resume(config: &Config, resumed: &Resumed) -> anyhow::Result<Exit>
         }
         let is_serves = kept.state == RunState::Running && kept.new.owner == RunOwner::Serve;
         if is_serves || !matches!(kept.state, RunState::Running | RunState::Failed) {
+            if kept.state == RunState::Cancelled {
+                super::tell(&format!(
+                    "{id} was cancelled and does not go on; `cofferdam run` begins another one"
+                ));
+            }
             return Ok((run, kept));
         }
         let approvals = RunApprovals::new(config, resumed.approve)?;

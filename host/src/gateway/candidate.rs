@@ -45,7 +45,7 @@ pub struct Candidate {
 /// Why a file is not looked at further.
 #[derive(Debug, thiserror::Error)]
 pub enum CandidateError {
-    /// There is no such file, or it may not be read.
+    /// There is no such file, it may not be read, or it is a folder or something else.
     #[error("cannot read {0}: {1}; build the tool with: cargo build --release --target wasm32-wasip2")]
     Unreadable(String, io::Error),
     /// No gateway would take it.
@@ -69,7 +69,7 @@ impl Candidate {
         let not_a_component = |cause: String| CandidateError::NotAComponent(shown.clone(), cause);
         let not_taken = |cause: String| CandidateError::NotTaken(shown.clone(), cause);
         let bytes = read_component(file).map_err(|cause| match cause.kind() {
-            io::ErrorKind::Other => not_taken(cause.to_string()),
+            io::ErrorKind::Other if file.is_file() => not_taken(cause.to_string()),
             _ => CandidateError::Unreadable(shown.clone(), cause),
         })?;
         let interfaces = interfaces(&bytes).map_err(|e| match e {

@@ -82,7 +82,9 @@ fn without_any_configuration_everything_is_under_the_users_folders() {
         run(&mut command)
     };
     refused(&shown(None), &[&format!("{}/.local/state/cofferdam/audit.jsonl", home.dir().display())]);
-    refused(&shown(Some("/nowhere/state")), &["/nowhere/state/cofferdam/audit.jsonl"]);
+    let nowhere = shown(Some("/nowhere/state"));
+    refused(&nowhere, &["/nowhere/state/cofferdam/audit.jsonl", "this account may use it"]);
+    assert!(!nowhere.stderr.contains("writable"), "it only reads: {nowhere:?}");
     let without_home = run(bare(&home, &dir, &["audit", "show"]).env_remove("HOME"));
     refused(&without_home, &["HOME", "[workspace] root"]);
     let half = run(bare(&home, &dir, &["--workspace", "w", "audit", "show"]).env_remove("HOME"));

@@ -11,7 +11,9 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 pub enum AuditError {
     /// The log, or a file beside it, did not open.
-    #[error("cannot open {path}; the audit needs it, so check that the directory exists and is writable")]
+    #[error(
+        "cannot open {path}, which the audit needs; check that its folder exists and that this account may use it"
+    )]
     Open {
         /// Which file.
         path: PathBuf,

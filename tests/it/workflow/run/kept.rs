@@ -123,6 +123,7 @@ async fn a_run_is_cancelled_from_beside() -> anyhow::Result<()> {
         (Some(1), true),
         "it has ended: {resumed:?}"
     );
+    assert!(resumed.stderr.contains(&format!("{id} was cancelled and does not go on")), "{resumed:?}");
     let audit = home.audit();
     let states: Vec<_> = audit.iter().filter_map(|record| record["state"].as_str()).collect();
     assert_eq!(states, ["started", "cancelled"]);

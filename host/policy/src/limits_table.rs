@@ -35,9 +35,9 @@ impl LimitsTable {
         sizes.chain(deadline).chain(changes).collect()
     }
 
-    /// The limits written here, each at most `ceiling`'s and at least [`Limits::LEAST`]'s; those not
-    /// written are the smaller of the default and the ceiling, or the ceiling itself where `unset`
-    /// says so.
+    /// The limits written here, each at most `ceiling`'s and at least that of [`Limits::LEAST`];
+    /// those not written are the smaller of the default and the ceiling, or the ceiling itself
+    /// where `unset` says so.
     pub(super) fn to_limits(
         &self,
         ceiling: &Limits,

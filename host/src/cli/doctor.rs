@@ -172,8 +172,8 @@ fn tools(config: &Config, findings: &mut Vec<DoctorFinding>) -> (Vec<ToolReport>
     }
 }
 
-/// What is no folder is in the way of the cache. Of one that is not this account's alone the message
-/// tells the command.
+/// What is no folder is in the way of the cache. Of one that is not this account's alone the
+/// message tells the command.
 fn mend_cache(config: &Config) -> String {
     let cache = config.state_dir.join("cache");
     if cache.is_dir() {

@@ -277,7 +277,7 @@ mod tests {
         assert!(is_own_folder(dir.path()));
         for (what, path, key) in [
             ("state", shared.as_path(), "[state] dir = "),
-            ("workspace", &shared, "[workspace] root = "),
+            ("workspace", shared.as_path(), "[workspace] root = "),
             ("vault", Path::new("/"), "[workspace] root = "),
             ("policies", Path::new("/dev/null"), "[policies] dir = "),
             ("signing key", Path::new("/dev/null"), "[audit] sign_key_file = "),

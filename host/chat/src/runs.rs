@@ -2,10 +2,11 @@
 //! to them, on any channel; commands that begin runs.
 
 pub use crate::handler::ResumedTurn;
+pub use crate::people::Served;
 
 use crate::handler::{PlatformChannel, fetch_files, hand_on, incoming};
 use crate::outbound::{FirstMessage, plan};
-use crate::people::{Served, UNKNOWN_LOOK};
+use crate::people::UNKNOWN_LOOK;
 use crate::session_queue::Arrival;
 use async_trait::async_trait;
 use cofferdam_agent::tools::Approver;

@@ -18,7 +18,7 @@ use super::tools::AgentTools;
 use super::types::AttachmentLimits;
 use cofferdam_agent::tools::{Approver, CallRequest, Journal, Toolbox};
 use cofferdam_agent::turn::{self, History, Provider, Runner, TaskFailure, TaskRequest, TurnInput};
-use cofferdam_chat::people::Served;
+use cofferdam_chat::runs::Served;
 use cofferdam_core::audit::{Workflow, WorkflowState};
 use cofferdam_core::limits::TimeSpan;
 use cofferdam_core::path::GuestPath;

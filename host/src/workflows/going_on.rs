@@ -3,8 +3,7 @@
 
 use super::in_turn::{BeganInTurn, describe_duration};
 use super::serving::WorkflowService;
-use cofferdam_chat::people::Served;
-use cofferdam_chat::runs::ResumedTurn;
+use cofferdam_chat::runs::{ResumedTurn, Served};
 use cofferdam_core::audit::{WorkflowState, sha256_hex};
 use cofferdam_core::id::{Caller, SessionId};
 use cofferdam_store::{DueWait, GoingOn, KeptRun, StoreError, now_ms};

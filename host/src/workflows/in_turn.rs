@@ -11,8 +11,7 @@ pub(super) use run::{BeganInTurn, describe_duration, event};
 
 use super::executor::failed_end;
 use super::executor::people::{keep_and_send, lost_problem, recipient_denied, retry_reach, texts};
-use cofferdam_chat::people::Served;
-use cofferdam_chat::runs::CallingTurn;
+use cofferdam_chat::runs::{CallingTurn, Served};
 use cofferdam_core::audit::{self, CallFacts, WorkflowState, sha256_hex};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse, SentMessage};

@@ -58,10 +58,9 @@ impl ChannelPeople {
         let messenger = cancel.run_until_cancelled(self.runs.await_messenger(&person.channel)).await;
         let messenger = messenger.ok_or_else(ToolError::cancelled)?;
         let is_served = cancel.run_until_cancelled(messenger.await_served(&person.sender)).await;
-        if is_served.ok_or_else(ToolError::cancelled)? {
-            Ok(messenger)
-        } else {
-            Err(recipient_denied(&person.to_string()))
+        match is_served.ok_or_else(ToolError::cancelled)? {
+            true => Ok(messenger),
+            false => Err(recipient_denied(&person.to_string())),
         }
     }
 }

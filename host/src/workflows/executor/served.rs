@@ -1,7 +1,7 @@
 //! Runs of people who were removed meanwhile: nothing more is done for them.
 
 use super::{ExecuteError, Executor, PreparedRun, WorkflowState};
-use cofferdam_chat::people::Served;
+use cofferdam_chat::runs::Served;
 use cofferdam_store::KeptRun;
 
 impl Executor {

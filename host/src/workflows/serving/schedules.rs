@@ -1,7 +1,7 @@
 //! Schedules: what is due begins a run for the person whom its file names, while they are served.
 
 use super::{RunStart, StartRefusal, WorkflowService};
-use cofferdam_chat::people::Served;
+use cofferdam_chat::runs::Served;
 use cofferdam_store::{AnswerTo, StoreError, now_ms};
 use cofferdam_workflow::schedule;
 use serde_json::json;

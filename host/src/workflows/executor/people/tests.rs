@@ -2,8 +2,7 @@
 
 use super::*;
 use async_trait::async_trait;
-use cofferdam_chat::people::Served;
-use cofferdam_chat::runs::PrivateChat;
+use cofferdam_chat::runs::{PrivateChat, Served};
 use cofferdam_store::NewPart;
 use cofferdam_warden::attachments::Attachments;
 use cofferdam_warden::attachments::outgoing::Config;

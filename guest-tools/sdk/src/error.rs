@@ -118,6 +118,8 @@ fn of_io(path: &str, error: &io::Error) -> ToolError {
         _ if error.raw_os_error() == Some(ELOOP) => {
             (ErrorCode::PathDenied, "Symbolic links lead in a circle, or are not followed here")
         }
+        // The contract has no code for a disk that fails while reading; the host, which reads for
+        // this call, tells it as `read_failed`.
         _ => {
             return ToolError::new(
                 ErrorCode::WriteFailed,

@@ -113,6 +113,8 @@ named_variants! {
         NoSpace = "no_space",
         /// Writing failed for another reason; nothing was changed.
         WriteFailed = "write_failed",
+        /// The disk failed while something was read.
+        ReadFailed = "read_failed",
         /// The file was published, but the disk did not confirm that a power loss would keep it.
         DurabilityUnknown = "durability_unknown",
         /// The deadline passed.

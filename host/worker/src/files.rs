@@ -16,6 +16,7 @@ mod stream;
 pub(crate) use beneath::{LastMount, own_handles};
 
 use crate::scratch::{Handle as ScratchHandle, Scratch};
+use crate::state::DiskReads;
 use beneath::{look, look_into, reopen};
 use entries::DirectoryEntries;
 use facts::FileFacts;
@@ -61,6 +62,8 @@ pub(crate) struct GuestFiles<'a> {
     pub(crate) entries_read: &'a mut u64,
     /// Where something was looked at last.
     pub(crate) last_mount: &'a mut LastMount,
+    /// Whether the disk failed.
+    pub(crate) disk: &'a mut DiskReads,
 }
 
 /// Bytes that one call of `read` gives at most.
@@ -76,6 +79,13 @@ impl HasData for HasFiles {
 type Handle = Resource<Descriptor>;
 
 impl GuestFiles<'_> {
+    /// Notes what the guest is told: a disk that fails is what the call fails with.
+    fn note(&mut self, code: &ErrorCode) {
+        if matches!(code, ErrorCode::Io) {
+            *self.disk = DiskReads::Failed;
+        }
+    }
+
     fn table(&mut self) -> &mut ResourceTable {
         self.wasi.table
     }
@@ -127,14 +137,18 @@ const READ_ONLY: ErrorCode = ErrorCode::ReadOnly;
 
 impl types::Host for GuestFiles<'_> {
     fn convert_error_code(&mut self, error: FsError) -> wasmtime::Result<ErrorCode> {
-        error.downcast()
+        let code = error.downcast()?;
+        self.note(&code);
+        Ok(code)
     }
 
     fn filesystem_error_code(
         &mut self,
         error: Resource<wasmtime::Error>,
     ) -> wasmtime::Result<Option<ErrorCode>> {
-        types::Host::filesystem_error_code(&mut self.wasi, error)
+        let code = types::Host::filesystem_error_code(&mut self.wasi, error)?;
+        code.iter().for_each(|code| self.note(code));
+        Ok(code)
     }
 }
 

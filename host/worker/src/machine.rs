@@ -13,7 +13,7 @@ use crate::linking;
 use crate::outcome;
 use crate::output::StreamTo;
 use crate::scratch::Scratch;
-use crate::state::{self, MemoryLimit, StoreState};
+use crate::state::{self, DiskReads, MemoryLimit, StoreState};
 use crate::stdio::CallStreams;
 use cofferdam_core::capability::Grants;
 use cofferdam_core::entry::{CommandCall, EntryCall, EntryPoint};
@@ -197,8 +197,8 @@ impl WasmEngine {
                     let instance = tool.instantiate_async(&mut *store).await?;
                     instance.cofferdam_tool_tool().call_call(store, &job.arguments).await
                 });
-                end_call((store, output), limits, returned, |_, returned| {
-                    let text = returned.map_err(state::from_guest)?;
+                end_call((store, output), limits, returned, |state, returned| {
+                    let text = returned.map_err(|error| state::from_guest(error, state.disk))?;
                     ToolError::check_result(text.len(), limits)?;
                     Ok(text)
                 })
@@ -252,6 +252,7 @@ impl WasmEngine {
             scratch: grants.scratch.as_ref().map(Scratch::new),
             entries_read: 0,
             last_mount: LastMount::default(),
+            disk: DiskReads::default(),
             body_bytes: Arc::default(),
             gateway,
         };

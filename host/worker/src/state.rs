@@ -25,6 +25,7 @@ pub(crate) struct StoreState {
     pub(crate) entries_read: u64,
     /// Where something was looked at last.
     pub(crate) last_mount: LastMount,
+    pub(crate) disk: DiskReads,
     /// Bytes of the bodies of requests that are not sent yet, all together.
     pub(crate) body_bytes: Arc<AtomicUsize>,
     pub(crate) gateway: GatewayLink,
@@ -32,16 +33,16 @@ pub(crate) struct StoreState {
 
 impl StoreState {
     pub(crate) fn files(&mut self) -> GuestFiles<'_> {
-        let Self { wasi, table, mounts, scratch, entries_read, last_mount, .. } = self;
+        let Self { wasi, table, mounts, scratch, entries_read, last_mount, disk, .. } = self;
         let view = WasiFilesystemCtxView { ctx: wasi.filesystem(), table };
-        GuestFiles { wasi: view, mounts, scratch: scratch.as_ref(), entries_read, last_mount }
+        GuestFiles { wasi: view, mounts, scratch: scratch.as_ref(), entries_read, last_mount, disk }
     }
 
     /// An error as the guest may see it.
     ///
     /// # Errors
     /// For a code that only the host may say (a deadline, a cancellation): the guest ends here.
-    pub(crate) fn error(&self, error: ToolError) -> wasmtime::Result<WitError> {
+    pub(crate) fn error(&mut self, error: ToolError) -> wasmtime::Result<WitError> {
         let code = match error.code {
             ErrorCode::InvalidArguments => WitCode::InvalidArguments,
             ErrorCode::NoAttachments => WitCode::NoAttachments,
@@ -55,7 +56,16 @@ impl StoreState {
             ErrorCode::TooLarge => WitCode::TooLarge,
             ErrorCode::QuotaExceeded => WitCode::QuotaExceeded,
             ErrorCode::NoSpace => WitCode::NoSpace,
-            ErrorCode::WriteFailed => WitCode::WriteFailed,
+            ErrorCode::WriteFailed => {
+                self.disk = DiskReads::Fine;
+                WitCode::WriteFailed
+            }
+            // The contract has no case for it. What the guest makes of it is told as what it is
+            // when the call ends.
+            ErrorCode::ReadFailed => {
+                self.disk = DiskReads::Failed;
+                WitCode::WriteFailed
+            }
             _ => return Err(wasmtime::Error::new(error)),
         };
         Ok(WitError { code, message: error.message })
@@ -66,7 +76,7 @@ impl StoreState {
     /// # Errors
     /// As [`StoreState::error`].
     pub(crate) fn answer<T, W: From<T>>(
-        &self,
+        &mut self,
         answer: Result<T, ToolError>,
     ) -> wasmtime::Result<Result<W, WitError>> {
         Ok(match answer {
@@ -76,8 +86,22 @@ impl StoreState {
     }
 }
 
+/// How reading went that a call did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum DiskReads {
+    /// The disk gave what is on it, or a write failed since it did not.
+    #[default]
+    Fine,
+    /// The disk failed, and the guest was told.
+    Failed,
+}
+
 /// A guest's error as the host knows it: the code from the guest's subset, the message bounded.
-pub(crate) fn from_guest(error: WitError) -> ToolError {
+///
+/// `write_failed` is a guest's word for whatever fails at a disk: a case more in the enum of the
+/// contract would turn away every component that is built already. So the worker, which reads for
+/// the guest, says where it was reading that failed.
+pub(crate) fn from_guest(error: WitError, disk: DiskReads) -> ToolError {
     let code = match error.code {
         WitCode::InvalidArguments => ErrorCode::InvalidArguments,
         WitCode::NoAttachments => ErrorCode::NoAttachments,
@@ -91,6 +115,7 @@ pub(crate) fn from_guest(error: WitError) -> ToolError {
         WitCode::TooLarge => ErrorCode::TooLarge,
         WitCode::QuotaExceeded => ErrorCode::QuotaExceeded,
         WitCode::NoSpace => ErrorCode::NoSpace,
+        WitCode::WriteFailed if disk == DiskReads::Failed => ErrorCode::ReadFailed,
         WitCode::WriteFailed => ErrorCode::WriteFailed,
     };
     ToolError::new(code, error.message)
@@ -157,5 +182,23 @@ impl ResourceLimiter for MemoryLimit {
             self.exceeded = Some(ExceededBound::Table);
         }
         Ok(fits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_whose_disk_failed_says_that_reading_failed() {
+        let told = |code, disk| from_guest(WitError { code, message: "it says".into() }, disk);
+        for (code, disk, expected) in [
+            (WitCode::WriteFailed, DiskReads::Fine, ErrorCode::WriteFailed),
+            (WitCode::WriteFailed, DiskReads::Failed, ErrorCode::ReadFailed),
+            (WitCode::NotFound, DiskReads::Failed, ErrorCode::NotFound),
+        ] {
+            let error = told(code, disk);
+            assert_eq!((error.code, error.message.as_str()), (expected, "it says"));
+        }
     }
 }

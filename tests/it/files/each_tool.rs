@@ -150,7 +150,7 @@ fn faults(name: &str) {
     let subject = Subject::of(name);
     assert!(subject.seen.len() > 8, "{:#?}", subject.seen);
     for point in &subject.seen {
-        subject.fault(point, "EIO", &["write_failed", "internal"]);
+        subject.fault(point, "EIO", &["read_failed", "write_failed", "internal"]);
         if grows(point) {
             for error in ["ENOSPC", "EDQUOT"] {
                 subject.fault(point, error, &["no_space", "write_failed", "internal"]);

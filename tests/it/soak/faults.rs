@@ -72,7 +72,8 @@ impl Disk {
 
     /// How a call may fail on it.
     pub(super) fn may_cause(code: &str) -> bool {
-        let codes = ["no_space", "write_failed", "attachment_unavailable", "durability_unknown"];
+        let codes =
+            ["no_space", "read_failed", "write_failed", "attachment_unavailable", "durability_unknown"];
         codes.contains(&code)
     }
 }

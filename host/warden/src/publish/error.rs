@@ -67,6 +67,9 @@ pub enum PublishError {
     /// The system refused for another reason.
     #[error("{path}: {doing} failed ({source}); nothing was changed")]
     WriteFailed { path: GuestPath, doing: &'static str, source: io::Error },
+    /// The disk does not give what is to be read.
+    #[error("{path}: reading it failed ({source}); nothing was changed; check its permissions and the disk")]
+    ReadFailed { path: GuestPath, source: io::Error },
     /// Used again after a failure, which is what `code` repeats.
     #[error("{path}: an earlier write failed ({code}); stage the file again")]
     Abandoned { path: GuestPath, code: ErrorCode },
@@ -186,6 +189,7 @@ impl PublishError {
             | Self::InsideUnreadable { .. }
             | Self::NoSafeRename { .. }
             | Self::Remains { .. } => ErrorCode::WriteFailed,
+            Self::ReadFailed { .. } => ErrorCode::ReadFailed,
             Self::Abandoned { code, .. } => *code,
             Self::DurabilityUnknown { .. } => ErrorCode::DurabilityUnknown,
             Self::Unreadable { .. } => ErrorCode::Internal,

@@ -104,6 +104,28 @@ fn explain(path: &GuestPath, errno: Errno) -> PublishError {
     match errno {
         Errno::NOENT | Errno::NOTDIR => PublishError::NotFound { path },
         Errno::XDEV | Errno::LOOP => PublishError::LeadsOutside { path },
-        errno => PublishError::from_io(&path, "reading it", errno),
+        // Others change names faster than the kernel can tell where they lie: no disk failed.
+        Errno::AGAIN => PublishError::from_io(&path, "reading it", errno),
+        errno => PublishError::ReadFailed { path, source: errno.into() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_core::tool::ErrorCode;
+
+    #[test]
+    fn a_disk_that_fails_is_told_as_a_failed_read() {
+        let path = GuestPath::parse("/shared/a").expect("a path");
+        for (errno, code) in [
+            (Errno::IO, ErrorCode::ReadFailed),
+            (Errno::UCLEAN, ErrorCode::ReadFailed),
+            (Errno::AGAIN, ErrorCode::WriteFailed),
+            (Errno::NOENT, ErrorCode::NotFound),
+            (Errno::XDEV, ErrorCode::PathDenied),
+        ] {
+            assert_eq!(explain(&path, errno).code(), code, "{errno}");
+        }
     }
 }

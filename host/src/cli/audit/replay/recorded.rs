@@ -99,10 +99,20 @@ pub(super) fn replayable(
 /// Whether an end has its reason in people, the disk or the machine.
 fn is_from_outside(code: ErrorCode) -> bool {
     use ErrorCode::{
-        ApprovalDenied, Cancelled, DurabilityUnknown, Internal, NoSpace, ToolUnavailable, WriteFailed,
+        ApprovalDenied, Cancelled, DurabilityUnknown, Internal, NoSpace, ReadFailed, ToolUnavailable,
+        WriteFailed,
     };
-    [ApprovalDenied, Cancelled, DurabilityUnknown, Internal, NoSpace, ToolUnavailable, WriteFailed]
-        .contains(&code)
+    let outside = [
+        ApprovalDenied,
+        Cancelled,
+        DurabilityUnknown,
+        Internal,
+        NoSpace,
+        ReadFailed,
+        ToolUnavailable,
+        WriteFailed,
+    ];
+    outside.contains(&code)
 }
 
 /// What of policy and component is not as it was, each on a line.

@@ -63,6 +63,9 @@ pub enum OutgoingError {
     /// The call should end.
     #[error(transparent)]
     Stopped(ToolError),
+    /// The disk does not give it.
+    #[error("{what} cannot be read ({source}); check the disk")]
+    Unreadable { what: String, source: io::Error },
     /// The system refused.
     #[error("{what} cannot be taken into the reply ({source})")]
     Failed { what: String, source: io::Error },
@@ -79,6 +82,7 @@ impl From<OutgoingError> for ToolError {
             | OutgoingError::TurnCount { .. } => ErrorCode::QuotaExceeded,
             OutgoingError::Full { .. } => ErrorCode::NoSpace,
             OutgoingError::Failed { source, .. } if is_full(source) => ErrorCode::NoSpace,
+            OutgoingError::Unreadable { .. } => ErrorCode::ReadFailed,
             OutgoingError::Changed { .. } | OutgoingError::Failed { .. } => ErrorCode::WriteFailed,
         };
         Self::new(code, error.to_string())
@@ -242,11 +246,12 @@ fn copy(
     check: &dyn Fn() -> Result<(), ToolError>,
 ) -> Result<String, OutgoingError> {
     let failed = |source: io::Error| OutgoingError::Failed { what: what.to_owned(), source };
+    let unreadable = |source: io::Error| OutgoingError::Unreadable { what: what.to_owned(), source };
     let (mut hasher, mut buffer) = (Sha256::new(), vec![0; BUFFER_BYTES]);
     while left > 0 {
         check().map_err(OutgoingError::Stopped)?;
         let want = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
-        let read = from.read(&mut buffer[..want]).map_err(failed)?;
+        let read = from.read(&mut buffer[..want]).map_err(unreadable)?;
         if read == 0 {
             return Err(OutgoingError::Changed { what: what.to_owned() });
         }

@@ -211,6 +211,15 @@ fn a_call_that_does_not_end_well_adds_nothing() {
     }
     let said = ToolError::from(addition.take(vec![shrunk], &|| Ok(())).expect_err("it shrank"));
     assert_eq!(said.code, ErrorCode::WriteFailed);
+    let mut unreadable = f.source("a", "x");
+    if let OutgoingBytes::File { file, .. } = &mut unreadable.body {
+        // The system refuses to read what is open for writing alone.
+        let path = f.dir.path().join("unreadable");
+        *file = std::fs::File::create(path).expect("writable");
+    }
+    let said = ToolError::from(addition.take(vec![unreadable], &|| Ok(())).expect_err("unreadable"));
+    assert_eq!(said.code, ErrorCode::ReadFailed);
+    assert!(said.message.starts_with("/shared/a cannot be read ("), "{said}");
 }
 
 #[test]

@@ -43,6 +43,12 @@ fn folder(dir: &Path, name: &str) {
     fs::create_dir_all(dir.join(name)).expect("writable");
 }
 
+fn fifo(dir: &Path, name: &str) {
+    let file = dir.join(name);
+    fs::create_dir_all(file.parent().expect("a folder")).expect("writable");
+    rustix::fs::mkfifoat(rustix::fs::CWD, file, 0o600.into()).expect("ours");
+}
+
 const ROOT: &str = "root = \"workspace\"";
 const STATE: &str = "dir = \"state\"";
 const USERS: &str = "allowed_users = [7]";
@@ -172,6 +178,8 @@ fn rows() -> Vec<Row> {
         row(STATE, "dir = \"/proc/self/s\"", nothing, "/proc/self/s"),
         row("", "", |dir| folder(dir, "state/serve.lock"), "serve.lock: Is a directory"),
         row("", "", |dir| folder(dir, "state/audit.jsonl"), "audit.jsonl"),
+        row("", "", |dir| folder(dir, "state/publishing.lock"), "publishing.lock"),
+        row("", "", |dir| fifo(dir, "state/publishing.lock"), "publishing.lock is not a regular file"),
         row("", "", |dir| folder(dir, "state/cofferdam.db"), "cannot open the database: "),
         row("", "", |dir| put(dir, "state/cofferdam.db", &[b'x'; 4096], 0o600), "file is not a database"),
         row(

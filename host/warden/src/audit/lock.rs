@@ -10,6 +10,9 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// The file beside the log whose lock says that a publication is under way.
+pub(super) const PUBLISHING_LOCK: &str = "publishing.lock";
+
 /// What a lock excludes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LockScope {
@@ -44,7 +47,7 @@ impl PublishingGuard {
     /// The lock file, opened and locked. Each guard has its own open file: locks belong to those.
     pub(super) fn take(path: &Path, sharing: LockScope, wait: Duration) -> Result<Self, AuditError> {
         let file = open::open_for_append(path)?;
-        acquire(&file, "publishing.lock", sharing, wait)?;
+        acquire(&file, PUBLISHING_LOCK, sharing, wait)?;
         Ok(Self { _file: file })
     }
 }

@@ -7,7 +7,7 @@
 //! stays as it is.
 
 use super::chains::Siblings;
-use super::lock::{self, HeldLock, LockScope, PublishingGuard};
+use super::lock::{self, HeldLock, LockScope, PUBLISHING_LOCK, PublishingGuard};
 use super::reading::VERSION;
 use super::sign::SecretKey;
 use super::tail::{LogTail, TailRest};
@@ -94,12 +94,13 @@ impl AuditLog {
         Ok(Self { sign_key, rotate_bytes: config.rotate_bytes.0, ..log })
     }
 
-    /// Looks whether [`AuditLog::open_with`] would succeed. Where there is no log, its folder is
-    /// somebody else's business.
+    /// Looks whether [`AuditLog::open_with`] would succeed, and whether the lock that a start takes
+    /// would open. Where there is no log, its folder is somebody else's business.
     ///
     /// # Errors
     /// As `open_with`.
     pub fn check_open(path: &Path, config: &Config) -> Result<(), AuditError> {
+        open::check_for_append(&path.with_file_name(PUBLISHING_LOCK))?;
         match path.try_exists() {
             Ok(false) if path.symlink_metadata().is_err() => {
                 config.sign_key_file.as_deref().map(SecretKey::load).transpose()?;
@@ -213,7 +214,7 @@ impl AuditLog {
     /// # Errors
     /// [`AuditError::Busy`] when another process reconciles for longer than [`LOCK_WAIT`].
     pub(crate) fn lock_publishing(&self) -> Result<PublishingGuard, AuditError> {
-        PublishingGuard::take(&self.sibling_path("publishing.lock"), LockScope::Shared, self.lock_wait)
+        PublishingGuard::take(&self.sibling_path(PUBLISHING_LOCK), LockScope::Shared, self.lock_wait)
     }
 
     /// A file that belongs to the log, in its folder.

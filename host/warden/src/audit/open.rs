@@ -6,6 +6,7 @@ use super::{AuditError, LOCK_WAIT};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
+use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -13,6 +14,15 @@ use std::path::Path;
 pub(super) fn open_for_append(path: &Path) -> Result<File, AuditError> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     open_nonblocking(path, flags, OpenOptions::new().read(true).append(true).create(true).mode(0o600))
+}
+
+/// Looks whether [`open_for_append`] would open what is there. Makes nothing.
+pub(super) fn check_for_append(path: &Path) -> Result<(), AuditError> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    match open_nonblocking(path, flags, OpenOptions::new().read(true).append(true)) {
+        Err(AuditError::Open { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(()),
+        opened => opened.map(drop),
+    }
 }
 
 /// The file for reading; a reviewer may point a symlink at it.
@@ -48,4 +58,28 @@ fn open_nonblocking(path: &Path, flags: OFlags, options: &mut OpenOptions) -> Re
         return Err(AuditError::NotAFile { path: path.to_owned() });
     }
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{CWD, Mode, mkfifoat};
+    use std::fs;
+
+    #[test]
+    fn a_look_refuses_what_an_opening_refuses_and_makes_nothing() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir(at("folder")).expect("writable");
+        mkfifoat(CWD, at("fifo"), Mode::RUSR | Mode::WUSR).expect("writable");
+        std::os::unix::fs::symlink("nowhere", at("link")).expect("writable");
+        fs::write(at("file"), "").expect("writable");
+        for (name, opens) in [("folder", false), ("fifo", false), ("link", false), ("file", true)] {
+            assert_eq!(check_for_append(&at(name)).is_ok(), opens, "{name}");
+            assert_eq!(open_for_append(&at(name)).is_ok(), opens, "{name}");
+        }
+        check_for_append(&at("absent")).expect("it could be made");
+        check_for_append(&at("folder/absent/lock")).expect("its folder could be made");
+        assert!(!at("absent").exists());
+    }
 }

@@ -47,6 +47,7 @@ pub use replaying::policy_now;
 pub use serving::{find_serving_process, holder, is_listening, workers};
 pub use trust::{CA_FILE_BYTES_MAX, trust};
 pub use watch::{Watch, WatchedChannel, Watching, channels};
+pub use web::{UnusableSecret, find_unusable_secrets};
 
 mod builtin {
     include!(concat!(env!("OUT_DIR"), "/builtin.rs"));
@@ -171,7 +172,7 @@ impl Gateway {
         let blobs = BlobStore::open(&blobs_dir).map_err(|cause| unusable(&blobs_dir, cause))?;
         let sandbox = Arc::new(sandbox);
         let (kept, folders) = (sandbox.clone(), workspaces.clone());
-        let parts = Parts { sandbox, workspaces, audit, outgoing, web: web::web(config) };
+        let parts = Parts { sandbox, workspaces, audit, outgoing, web: web::web(config, &registry) };
         let warden = Warden::new(parts, config.turns.written_bytes);
         let is_alone = role == Role::Serve && !config.store.is_shared();
         let wait = if is_alone { SETTLE_WAIT } else { Duration::from_millis(500) };

@@ -36,14 +36,14 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// Sends what guests ask for.
 pub struct GuestWeb {
     named: Vec<HostPort>,
-    secrets: BTreeMap<String, Secret>,
+    secrets: BTreeMap<String, Option<Secret>>,
     resolver: Arc<dyn Resolve>,
 }
 
 impl GuestWeb {
-    /// With the hosts that may be private, and the secrets that profiles may name. A secret that
-    /// cannot be had is absent.
-    pub fn new(named: Vec<HostPort>, secrets: BTreeMap<String, Secret>) -> Self {
+    /// With the hosts that may be private, and the secrets that profiles may name; none for one
+    /// that cannot be had.
+    pub fn new(named: Vec<HostPort>, secrets: BTreeMap<String, Option<Secret>>) -> Self {
         Self { named, secrets, resolver: Arc::new(SystemResolver) }
     }
 

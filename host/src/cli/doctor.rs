@@ -15,6 +15,7 @@ mod leftovers;
 mod network;
 mod people;
 mod places;
+mod secrets;
 mod serving;
 mod voice;
 mod words;
@@ -111,6 +112,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     let audit = chain::end(chain, chain::CHAIN_TIME_MAX, &mut findings);
     let database = database::look(config, &mut findings);
     let network = asked.await_answers(config, &mut findings);
+    secrets::look(config, registry.as_ref(), &mut findings);
     let voice = voice::look(config, &mut findings);
     let serve = serving::look(config, registry.as_ref(), &mut findings);
     let diagnosis = Diagnosis {

@@ -53,7 +53,7 @@ impl Gateway {
             tracing::warn!("{keys} changed in the file and not in force: a flag or a variable decides");
         }
         let outgoing = self.warden.outgoing().with_limits(new.replies);
-        let warden = self.warden.renewed(outgoing, super::web::web(new), new.turns.written_bytes);
+        let warden = self.warden.renewed(outgoing, super::web::web(new, &registry), new.turns.written_bytes);
         let renewed = Self {
             toolbox: Arc::new(self.toolbox.with_registry(registry, warden.clone())),
             warden,

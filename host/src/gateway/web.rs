@@ -2,7 +2,8 @@
 //! may have sent.
 
 use crate::config::{Config, SecretSource};
-use cofferdam_agent::server::{SECRET_BYTES_MAX, read_secret};
+use cofferdam_agent::server::{SECRET_BYTES_MAX, UnusableKey, read_secret};
+use cofferdam_agent::tools::Registry;
 use cofferdam_core::secret::Secret;
 use cofferdam_core::web::Web;
 use cofferdam_egress::GuestWeb;
@@ -12,29 +13,80 @@ use std::sync::Arc;
 /// A shorter text is no secret: taking it out of what comes back would leave no text whole.
 const SECRET_BYTES_MIN: usize = 8;
 
+/// The section that says where secrets are.
+const SECTION: &str = "secrets";
+
+/// A secret that a tool sends and that is not there: every request of the tool is refused.
+pub struct UnusableSecret {
+    /// The name that the tool's profile has for it.
+    pub name: String,
+    /// The tool.
+    pub tool: String,
+    /// Why it is not there.
+    pub error: UnusableKey,
+}
+
 /// Who sends what guests ask for. A secret that cannot be had is told in the log, and what would
 /// need it is not sent.
-pub(super) fn web(config: &Config) -> Arc<dyn Web> {
-    let mut secrets = BTreeMap::new();
-    for (name, source) in &config.network.secrets {
-        match read(source) {
-            Ok(secret) => drop(secrets.insert(name.clone(), secret)),
-            Err(why) => {
-                tracing::warn!("the secret {name} is missing, and nothing that needs it is sent: {why}")
-            }
-        }
+pub(super) fn web(config: &Config, registry: &Registry) -> Arc<dyn Web> {
+    let named = &config.network.secrets;
+    let secrets = named.iter().map(|(name, source)| {
+        let secret = read(name, source).inspect_err(|why| {
+            tracing::warn!("the secret {name} is missing, and nothing that needs it is sent: {why}");
+        });
+        (name.clone(), secret.ok())
+    });
+    let secrets = secrets.collect();
+    for (name, tool) in sent_secrets(registry).into_iter().filter(|(name, _)| !named.contains_key(*name)) {
+        tracing::warn!("{tool} sends nothing: {}", not_named(name));
     }
     Arc::new(GuestWeb::new(config.network.private_hosts.clone(), secrets))
 }
 
-fn read(source: &SecretSource) -> Result<Secret, String> {
+/// The secrets that tools which loaded send, and that are not there.
+pub fn find_unusable_secrets(config: &Config, registry: &Registry) -> Vec<UnusableSecret> {
+    let unusable = |(name, tool): (&str, &str)| {
+        let error = match config.network.secrets.get(name) {
+            Some(source) => read(name, source).err()?,
+            None => not_named(name),
+        };
+        Some(UnusableSecret { name: name.to_owned(), tool: tool.to_owned(), error })
+    };
+    sent_secrets(registry).into_iter().filter_map(unusable).collect()
+}
+
+/// Each secret that the profile of a tool which loaded names, with one such tool.
+fn sent_secrets(registry: &Registry) -> BTreeMap<&str, &str> {
+    let loaded = registry.iter().filter_map(|(tool, loaded)| Some((tool, loaded.as_ref().ok()?)));
+    let named = loaded.flat_map(|(tool, loaded)| {
+        let headers = loaded.policy.grants.network.iter().flat_map(|network| network.headers.values());
+        headers.map(move |name| (name.as_str(), tool))
+    });
+    named.collect()
+}
+
+fn not_named(name: &str) -> UnusableKey {
+    let said = format!("{name}: the profile names this secret, and the configuration does not");
+    UnusableKey::new(SECTION, name, said)
+}
+
+fn read(name: &str, source: &SecretSource) -> Result<Secret, UnusableKey> {
     let text = match source {
-        SecretSource::File(file) => read_secret(file).map_err(|e| e.to_string())?,
-        SecretSource::Variable(name) => std::env::var(name).map_err(|e| format!("{name}: {e}"))?,
+        SecretSource::File(file) => {
+            read_secret(file).map_err(|error| UnusableKey::of_file(SECTION, name, error))?
+        }
+        // What a variable holds that is no text is not repeated.
+        SecretSource::Variable(variable) => std::env::var(variable).map_err(|_| {
+            let said = format!("{name}: the environment variable {variable} is not set, or no text");
+            UnusableKey::of_variable(SECTION, name, variable, said)
+        })?,
     };
     let text = text.trim_end_matches(['\r', '\n']);
     match text.len() {
         SECRET_BYTES_MIN..=SECRET_BYTES_MAX => Ok(Secret::new(text)),
-        _ => Err(format!("it has not between {SECRET_BYTES_MIN} and {SECRET_BYTES_MAX} bytes")),
+        _ => {
+            let said = format!("{name}: it has not between {SECRET_BYTES_MIN} and {SECRET_BYTES_MAX} bytes");
+            Err(UnusableKey::new(SECTION, name, said))
+        }
     }
 }

@@ -177,6 +177,50 @@ fn a_missing_secret_sends_nothing() {
     assert!(server.asked().is_empty());
 }
 
+/// Before anybody calls the tool: what is wrong with its secret, and what mends it.
+#[test]
+fn doctor_tells_of_each_secret_that_is_not_there() {
+    let server = Server::saying(ok("", b""));
+    let found = |home: &Home| {
+        let ran = home.run(&["doctor", "--json", "--offline"]);
+        let diagnosis = ran.json();
+        let findings = diagnosis["findings"].as_array().expect("a list");
+        let found: Vec<_> = findings.iter().filter(|found| found["section"] == "secrets").cloned().collect();
+        assert!(found.is_empty() || ran.code == Some(3), "{ran:?}");
+        assert!(!ran.stdout.contains(TOKEN), "{ran:?}");
+        found
+    };
+    let sound = home(&server, "file = \"key\"");
+    assert!(found(&sound).is_empty());
+    let exposed = home(&server, "file = \"key\"");
+    std::fs::set_permissions(exposed.dir().join("key"), PermissionsExt::from_mode(0o644)).expect("ours");
+    let pipe = home(&server, "file = \"pipe\"");
+    rustix::fs::mkfifoat(rustix::fs::CWD, pipe.dir().join("pipe"), 0o600.into()).expect("ours");
+    let short = home(&server, "file = \"short\"");
+    std::fs::write(short.dir().join("short"), "short").expect("writable");
+    std::fs::set_permissions(short.dir().join("short"), PermissionsExt::from_mode(0o600)).expect("ours");
+    let network = "hosts = [\"a.test\"], methods = [\"GET\"], bytes = \"1 MiB\", headers = { X-Key = { secret = \"KEY\" } }";
+    for (home, what, mend) in [
+        (exposed, "can be read by others (mode 644)", "chmod 600 "),
+        (pipe, "it is not a regular file", "(umask 077; cat > "),
+        (short, "it has not between 8 and", "write the whole value"),
+        (home(&server, "file = \"nowhere\""), "KEY: cannot read ", "(umask 077; cat > "),
+        (
+            home(&server, "env = \"NET_KEY\""),
+            "the environment variable NET_KEY is not set",
+            "export NET_KEY=…",
+        ),
+        (granting(network), "and the configuration does not", "[secrets.KEY] file = \"…\""),
+    ] {
+        let found = found(&home);
+        let [found] = &found[..] else { panic!("{what}: {found:?}") };
+        let text = |key: &str| found[key].as_str().expect("text").to_owned();
+        assert_eq!(found["weight"], "problem", "{found}");
+        assert!(text("what").starts_with("network sends nothing: KEY: "), "{found}");
+        assert!(text("what").contains(what) && text("mend").starts_with(mend), "{found}");
+    }
+}
+
 #[test]
 fn secrets_are_configured_strictly() {
     for (config, says) in [

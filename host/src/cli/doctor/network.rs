@@ -114,7 +114,7 @@ pub(super) fn ask(config: &Config, offline: bool, findings: &mut Vec<DoctorFindi
 
 /// What to do about a token or key that is not there; `source` says where one is from, and `other`
 /// what to do about one that is something else.
-fn mend(error: &UnusableKey, source: &str, other: &str) -> String {
+pub(super) fn mend(error: &UnusableKey, source: &str, other: &str) -> String {
     match &error.missing {
         Some(MissingSecret::Variable(name)) => format!("export {name}=…{source}, where serve is started"),
         Some(MissingSecret::File(SecretFileError::Exposed(file, _))) => {

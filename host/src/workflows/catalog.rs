@@ -1,8 +1,10 @@
 //! The workflows of `[workflows] dir`: what `serve` offers, and what `run ID` finds.
 
 use super::download::check_address;
+use super::executor::NO_MODEL;
 use super::load::{LoadError, load};
 use super::types::AttachmentLimits;
+use cofferdam_agent::llm::ProviderKind;
 use cofferdam_core::command::split_command;
 use cofferdam_core::tool::wire_name;
 use cofferdam_egress::RefusedAddress;
@@ -75,6 +77,17 @@ pub enum CatalogError {
         file: String,
         /// What is wrong with it.
         refused: RefusedAddress,
+    },
+    /// Its agents are asked, and nobody answers.
+    #[error("{0}: {NO_MODEL}")]
+    NoModel(String),
+    /// A schedule that begins no run.
+    #[error("{file}: {why}")]
+    Schedule {
+        /// The file.
+        file: String,
+        /// Why not.
+        why: String,
     },
     /// Answers for a channel that is not there.
     #[error("{file}: the schedule answers {to}, and [channels.{channel}] is not configured")]
@@ -170,7 +183,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// Refuses commands that are tools', and schedules that answer on channels that are not there.
+    /// Refuses commands that are tools', schedules that begin nothing or answer on channels that
+    /// are not there, and tasks of agents without a model.
     ///
     /// # Errors
     /// [`CatalogError`].
@@ -178,9 +192,17 @@ impl Catalog {
         &self,
         tools: impl Iterator<Item = &'t str>,
         channels: &[&'static str],
+        provider: ProviderKind,
     ) -> Result<(), CatalogError> {
         let tools: BTreeSet<&str> = tools.collect();
         for one in &self.offered {
+            let file = || one.file.display().to_string();
+            if provider == ProviderKind::Commands && one.workflow.has_agent_tasks() {
+                return Err(CatalogError::NoModel(file()));
+            }
+            if let Some(why) = one.workflow.schedule_problem() {
+                return Err(CatalogError::Schedule { file: file(), why });
+            }
             if let Some(name) =
                 one.workflow.on.command.as_ref().filter(|name| tools.contains(&*wire_name(name)))
             {
@@ -190,7 +212,7 @@ impl Catalog {
                 && !channels.iter().any(|channel| *channel == to.channel)
             {
                 return Err(CatalogError::Channel {
-                    file: one.file.display().to_string(),
+                    file: file(),
                     to: to.to_string(),
                     channel: to.channel.clone(),
                 });
@@ -264,5 +286,28 @@ mod tests {
         assert_eq!(Catalog::load(Some(dir.path())).expect("sound").offered.len(), OFFERED_FILES_MAX);
         std::fs::write(dir.path().join("more.yaml"), text(OFFERED_FILES_MAX)).expect("writable");
         assert!(matches!(Catalog::load(Some(dir.path())), Err(CatalogError::TooMany(_))));
+    }
+
+    #[test]
+    fn what_could_never_run_is_not_offered() {
+        let agent = WORKFLOW.replace("ID", "one").replace("tool: file_list", "agent: reader, action: look");
+        let needing = "input: { properties: { q: { type: string } }, required: [q] }\n";
+        let tasks = "agents: [{ file: agent.yaml }]\ntasks: [{ id: a, tool: file_list }]\n";
+        let asking = |on: &str| format!("workflow: two\non: {{ {on} }}\n{needing}{tasks}");
+        let check = |text: &str, provider: ProviderKind| {
+            let dir = folder(&[("1.yaml", text), ("agent.yaml", AGENT)]);
+            let catalog = Catalog::load(Some(dir.path())).expect("sound");
+            catalog.check_beside(std::iter::empty(), &["telegram"], provider).map_err(|e| e.to_string())
+        };
+        let model = ProviderKind::OpenaiChat;
+        let said = check(&agent, ProviderKind::Commands).expect_err("nobody answers");
+        assert!(said.contains("1.yaml: its agents need a model"), "{said}");
+        check(&agent, model).expect("somebody answers");
+        let schedule = "schedule: \"0 7 * * *\", to: \"telegram:1\"";
+        let said = check(&asking(schedule), model).expect_err("nobody gives it an input");
+        assert!(said.contains("1.yaml: its schedule begins nothing: the input does not fit: "), "{said}");
+        check(&asking(schedule).replace("type: string", "type: string, default: x"), model)
+            .expect("a default");
+        check(&asking("command: ask"), model).expect("a person gives it");
     }
 }

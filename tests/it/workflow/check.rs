@@ -372,6 +372,34 @@ fn variables_and_tools_are_there_where_they_are_listed() {
 }
 
 #[test]
+fn what_could_never_run_is_told() {
+    let home = Home::new();
+    // The builtin policy of web_fetch names no hosts.
+    let off = "workflow: w\nagents: [{ id: a, tools: [web_fetch], actions: [{ id: b, prompt: c }] }]\n\
+        tasks: [{ id: t, tool: web.fetch, with: { url: \"https://a.test/\" } }, { id: u, agent: a, action: b }]\n";
+    let ran = home.run(&["workflow", "check", &put(&home, "w.yaml", off.as_bytes())]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    let line = ran.json();
+    let found = line["problems"].as_array().expect("some");
+    let told: Vec<_> = found.iter().map(|problem| (&problem["code"], &problem["task"])).collect();
+    let unavailable = json!("tool_unavailable");
+    assert_eq!(told, [(&unavailable, &json!("t")), (&unavailable, &json!("u"))]);
+    let message = found[0]["message"].as_str().expect("text");
+    assert!(message.starts_with("web.fetch is off: ") && message.contains("names no hosts"), "{message}");
+
+    let needing = "workflow: w\non: { schedule: \"0 7 * * *\", to: \"telegram:1\" }\n\
+        input: { properties: { q: { type: string } }, required: [q] }\ntasks: [{ id: t, tool: file_list }]\n";
+    let file = put(&home, "w.yaml", needing.as_bytes());
+    let ran = home.run(&["workflow", "check", &file, "--input", "q=x"]);
+    let problem = &ran.json()["problems"][0];
+    assert_eq!((ran.code, &problem["code"]), (Some(3), &json!("invalid_arguments")), "{ran:?}");
+    assert!(
+        problem["message"].as_str().is_some_and(|m| m.starts_with("its schedule begins nothing: ")),
+        "{ran:?}"
+    );
+}
+
+#[test]
 fn a_command_has_no_tools_name() {
     let home = Home::new();
     for (name, code) in [("publish", 0), ("file_read", 3)] {

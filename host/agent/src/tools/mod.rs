@@ -20,6 +20,6 @@ pub use config::{Config, EXPIRES_MAX};
 pub use following::follow_work;
 pub use judging::{PermittedCall, RefusedCall};
 pub use reading::{POLICY_BYTES_MAX, read_bounded, read_component, read_policy};
-pub use registry::{LoadFault, Loaded, RegisteredTool, Registry, RegistryError, check_granted};
+pub use registry::{LoadFault, Loaded, RegisteredTool, Registry, RegistryError, check_granted, reason_off};
 pub use sources::{FetchedComponents, Sources, component_bytes};
 pub use threads::{CallThreads, Handover};

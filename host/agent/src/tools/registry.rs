@@ -248,7 +248,7 @@ fn load_binary(sandbox: &Sandbox, policy: &ToolPolicy, binary: Binary) -> Loaded
 }
 
 /// What turns a tool on whose profile has a network without anybody in it.
-fn reason_off(policy: &ToolPolicy) -> Option<String> {
+pub fn reason_off(policy: &ToolPolicy) -> Option<String> {
     let network = policy.grants.network.as_ref()?;
     let place = &policy.origins.network.as_ref()?.hosts;
     network.hosts.is_empty().then(|| {

@@ -136,7 +136,7 @@ pub(super) fn open_inside(
 fn check_workflows(config: &Config, registry: &Registry, catalog: &Catalog) -> anyhow::Result<()> {
     let tools = registry.iter().map(|(name, _)| name);
     catalog.check_addresses(&config.workflow_attachments)?;
-    Ok(catalog.check_beside(tools, &super::workflows::channels(config))?)
+    Ok(catalog.check_beside(tools, &super::workflows::channels(config), config.provider.kind)?)
 }
 
 /// Looks whether `serve` would come to its first poll; `registry` has the tools as it would load

@@ -11,11 +11,11 @@ use crate::workflows::{
     self, AttachableFolder, ByteSource, Gather, GatheredAttachment, Loaded, PlannedBytes,
 };
 use anyhow::Context as _;
-use cofferdam_agent::tools::Registry;
+use cofferdam_agent::tools::{Registry, reason_off};
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::escape_deceptive_json;
 use cofferdam_core::tool::{ErrorCode, ToolError, wire_name};
-use cofferdam_policy::PolicySet;
+use cofferdam_policy::{PolicySet, ToolPolicy};
 use cofferdam_workflow::{Context, PlannedTask, PlannedWork, ReadyAttachment, RunPlan};
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -87,9 +87,12 @@ impl Checker<'_> {
         workflows::check_addresses(&plan, &self.config.workflow_attachments)
             .with_context(|| workflow.sources[0].name.clone())?;
         let mut problems = Vec::new();
-        if let Some(name) = workflow.on.command.as_ref().filter(|name| self.unknown(name).is_none()) {
+        if let Some(name) = workflow.on.command.as_ref().filter(|name| self.policy(name).is_some()) {
             let message = format!("/{name} is a tool; choose another name for the command of `on`");
             problems.push(json!({ "code": ErrorCode::AlreadyExists, "message": message, "task": null }));
+        }
+        if let Some(message) = workflow.schedule_problem() {
+            problems.push(json!({ "code": ErrorCode::InvalidArguments, "message": message, "task": null }));
         }
         let mut tasks = Vec::new();
         for (task, planned) in workflow.tasks.iter().zip(&plan.tasks) {
@@ -109,7 +112,7 @@ impl Checker<'_> {
 
     fn task(&self, loaded: &Loaded, planned: &PlannedTask) -> (Vec<GatheredAttachment>, Vec<ToolError>) {
         match &planned.work {
-            PlannedWork::Tool { name, .. } => (Vec::new(), self.unknown(name).into_iter().collect()),
+            PlannedWork::Tool { name, .. } => (Vec::new(), self.unusable(name).into_iter().collect()),
             PlannedWork::Send(_) | PlannedWork::Wait(_) | PlannedWork::Approve(_) => (Vec::new(), Vec::new()),
             PlannedWork::Agent(work) => {
                 let agent = &loaded.workflow.agents[work.agent];
@@ -126,7 +129,7 @@ impl Checker<'_> {
                 let limits = &self.config.workflow_attachments;
                 let gather = Gather { folder: &loaded.folder, limits, workspace: &workspace };
                 let (gathered, mut problems) = gather.gather(ready.collect());
-                problems.extend(agent.tools.iter().filter_map(|name| self.unknown(name)));
+                problems.extend(agent.tools.iter().filter_map(|name| self.unusable(name)));
                 (gathered, problems)
             }
         }
@@ -145,13 +148,18 @@ impl Checker<'_> {
         }
     }
 
-    fn unknown(&self, name: &str) -> Option<ToolError> {
-        let wire = wire_name(name);
-        if self.policies.get(&wire).is_some() || self.policies.get(name).is_some() {
-            return None;
-        }
-        let message = format!("there is no tool {name}; `cofferdam tools` lists them");
-        Some(ToolError { code: ErrorCode::UnknownTool, message })
+    fn policy(&self, name: &str) -> Option<&ToolPolicy> {
+        self.policies.get(&wire_name(name)).or_else(|| self.policies.get(name))
+    }
+
+    /// Why a call of the tool would be refused before anything of it runs.
+    fn unusable(&self, name: &str) -> Option<ToolError> {
+        let Some(policy) = self.policy(name) else {
+            let message = format!("there is no tool {name}; `cofferdam tools` lists them");
+            return Some(ToolError { code: ErrorCode::UnknownTool, message });
+        };
+        let why = reason_off(policy)?;
+        Some(ToolError { code: ErrorCode::ToolUnavailable, message: format!("{name} is off: {why}") })
     }
 
     fn describe_tools(&mut self) -> anyhow::Result<Map<String, Value>> {

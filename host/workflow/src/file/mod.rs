@@ -108,6 +108,21 @@ pub struct Task {
 }
 
 impl Workflow {
+    /// Whether a run of it asks an agent.
+    pub fn has_agent_tasks(&self) -> bool {
+        self.tasks.iter().any(|task| matches!(task.work, TaskWork::Agent { .. }))
+    }
+
+    /// Why its schedule would begin nothing: nobody gives such a run an input.
+    pub fn schedule_problem(&self) -> Option<String> {
+        self.on.schedule.as_ref()?;
+        let error = self.input.complete(json!({})).err()?;
+        Some(format!(
+            "its schedule begins nothing: {error}; the input of a scheduled run is the defaults, so give one to each \
+             property that is required"
+        ))
+    }
+
     /// The addresses that its tasks download, of those that the file says in full.
     pub fn addresses(&self) -> Vec<Url> {
         let of_agents = self.agents.iter().flat_map(|agent| {

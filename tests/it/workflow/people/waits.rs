@@ -3,6 +3,7 @@
 
 use super::{ANN, ASK, BEN, CAT, EVE, World};
 use serde_json::json;
+use support::llm::{Dialect, LlmServer};
 use support::telegram::{Incoming, Media};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -207,7 +208,10 @@ const LOOK: &str = "workflow: look\non: { command: look }\ninput: { properties: 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn an_address_that_is_wrong_on_paper_begins_nothing_in_a_chat_either() -> anyhow::Result<()> {
-    let world = World::running(&[&LOOK.replace("AT", "{{ input.at }}")]).await?;
+    let llm = LlmServer::start().await?;
+    let mut world = World::stopped(&[&LOOK.replace("AT", "{{ input.at }}")]).await?;
+    world.home = std::mem::take(&mut world.home).model(&llm, Dialect::Chat, "");
+    world.start()?;
     for (at, said) in [
         ("http://example.com/a.pdf", "network_denied: task t: http://example.com/a.pdf is not https"),
         ("https://me:s3cret@example.com/", "network_denied: task t: example.com:443 comes with a user name"),
@@ -243,6 +247,11 @@ async fn serve_refuses_to_start_with_a_file_that_is_wrong() -> anyhow::Result<()
         (
             vec![&LOOK.replace("AT", "http://example.com/a.pdf")],
             "0.yaml: http://example.com/a.pdf is not https",
+        ),
+        (vec![&LOOK.replace("AT", "https://example.com/a.pdf")], "0.yaml: its agents need a model"),
+        (
+            vec![&ASK.replace("command: ask", "schedule: \"* * * * *\", to: \"telegram:5000000002\"")],
+            "0.yaml: its schedule begins nothing: the input does not fit: ",
         ),
     ] {
         let world = World::stopped(&texts).await?;

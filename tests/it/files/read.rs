@@ -137,3 +137,18 @@ fn what_is_no_file() {
     check("/shared/file/below", "not_found");
     check("/vault", "path_denied");
 }
+
+/// They are integers to the schema, so they are to the guest, in arguments and in what those hold.
+#[test]
+fn whole_numbers_in_any_notation_are_integers() {
+    let home = home();
+    fs::write(home.host("/shared/a"), "one\ntwo\nthree\n").expect("writable");
+    for (arguments, content) in [
+        (r#"{"path":"/shared/a","offset":4.0,"length":3e0}"#, "two"),
+        (r#"{"path":"/shared/a","lines":{"from":2.0,"to":2e0}}"#, "two\n"),
+    ] {
+        assert_eq!(read(&home, &["--args", arguments])["content"], content, "{arguments}");
+    }
+    refuses(&home, "invalid_arguments", &["file_read", "path=/shared/a", "offset=0.5"]);
+    works(&home);
+}

@@ -36,7 +36,8 @@ impl From<RefusedCall> for ToolError {
 }
 
 impl RegisteredTool {
-    /// The arguments of a call from their text, completed as the policy says: audit, schema, judge
+    /// The arguments of a call from their text, completed as the policy says, and with integers in
+    /// digits, in which every language that a guest is written in reads them: audit, schema, judge
     /// and guest see the same.
     ///
     /// # Errors
@@ -56,6 +57,7 @@ impl RegisteredTool {
             ToolError::new(ErrorCode::InvalidArguments, format!("the arguments are not JSON: {e}"))
         })?;
         self.policy.complete(&mut arguments);
+        self.write_integers(&mut arguments);
         Ok(arguments)
     }
 

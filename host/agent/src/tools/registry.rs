@@ -188,6 +188,11 @@ impl RegisteredTool {
         self.stubs.iter().map(warning).collect()
     }
 
+    /// Writes whole numbers of arguments in digits, where the tool's schema says `integer`.
+    pub(super) fn write_integers(&self, arguments: &mut Value) {
+        self.schema.write_integers(arguments);
+    }
+
     /// Checks arguments against the tool's schema, in a bounded number of steps, until `stopped`
     /// says why not any longer.
     ///

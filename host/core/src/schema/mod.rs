@@ -13,6 +13,7 @@ mod compose;
 mod cycles;
 mod finding;
 mod here;
+mod integers;
 mod keywords;
 mod node;
 mod number;

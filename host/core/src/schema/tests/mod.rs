@@ -2,6 +2,7 @@
 //! the rest.
 
 mod costs;
+mod integers;
 mod loading;
 mod oracle;
 mod words;

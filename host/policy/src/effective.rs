@@ -172,24 +172,33 @@ impl ToolPolicy {
         if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 
-    /// What loads and may still be a mistake: arguments that are named like a path, hold text, and
-    /// are classified as a value, so that nothing judges them.
+    /// What loads and may still be a mistake: arguments that are named or described like a path,
+    /// hold text, and are classified as a value or content, so that nothing judges them.
     pub fn warnings(&self, arguments: &Value) -> Vec<PolicyProblem> {
         let Ok(leaves) = schema::leaves(arguments) else { return Vec::new() };
         let texts = leaves.iter().filter(|(_, leaf)| **leaf == schema::Leaf::MayBeText).map(|(at, _)| at);
-        let doubtful =
-            texts.filter(|at| self.class(at) == Some(ArgumentClass::Value) && is_named_like_a_path(at));
-        let warning = |at: &String| PolicyProblem {
-            file: self.file.clone(),
-            line: Some(self.argument_line(at).unwrap_or(self.arguments_line)),
-            problem: format!(
-                "{}: argument {at:?} is named like a path and classified \"value\", so no mount is judged for it; if it is \
+        let warning = |at: &String| {
+            let class = self.class(at);
+            let class =
+                class.filter(|class| matches!(class, ArgumentClass::Value | ArgumentClass::Content))?;
+            let how = if is_named_like_a_path(at) {
+                "named like a path"
+            } else if is_described_as_path(at, arguments) {
+                "described as a path"
+            } else {
+                return None;
+            };
+            let problem = format!(
+                "{}: argument {at:?} is {how} and classified {}, so no mount is judged for it; if it is \
                  a path of the workspace, write {} = {{ path = \"read\" }}, \"write\" or \"write-below\"",
                 self.tool,
+                class.spell(),
                 toml_key(at)
-            ),
+            );
+            let line = Some(self.argument_line(at).unwrap_or(self.arguments_line));
+            Some(PolicyProblem { file: self.file.clone(), line, problem })
         };
-        doubtful.map(warning).collect()
+        texts.filter_map(warning).collect()
     }
 }
 
@@ -221,6 +230,15 @@ fn is_named_like_a_path(at: &str) -> bool {
     WORDS.split_whitespace().any(|known| word[hump..].eq_ignore_ascii_case(known))
 }
 
+/// Whether the arguments' schema says of `from` or `to` that it is a path. By their names alone
+/// they may as well be dates, people or languages.
+fn is_described_as_path(at: &str, arguments: &Value) -> bool {
+    let described = || arguments.get("properties")?.get(at)?.get("description")?.as_str();
+    let is_path = |word: &str| ["path", "paths"].iter().any(|path| word.eq_ignore_ascii_case(path));
+    matches!(at, "from" | "to")
+        && described().is_some_and(|text| text.split(|c: char| !c.is_alphanumeric()).any(is_path))
+}
+
 fn toml_key(at: &str) -> String {
     let bare = at.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     if bare { at.to_owned() } else { format!("{at:?}") }
@@ -228,7 +246,23 @@ fn toml_key(at: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::is_named_like_a_path;
+    use super::{is_described_as_path, is_named_like_a_path};
+    use serde_json::json;
+
+    #[test]
+    fn ends_of_a_copy_are_told_from_those_of_a_time() {
+        for (name, description, is_path) in [
+            ("from", "The full path of the file.", true),
+            ("to", "Paths, such as /shared/a.", true),
+            ("to", "The first day, such as 2026-01-31.", false),
+            ("to", "Who gets it, beside the pathologist.", false),
+            ("at", "A path.", false),
+        ] {
+            let schema = json!({ "properties": { name: { "description": description } } });
+            assert_eq!(is_described_as_path(name, &schema), is_path, "{name}: {description}");
+        }
+        assert!(!is_described_as_path("from", &json!({ "properties": { "from": true } })));
+    }
 
     #[test]
     fn names_of_paths_are_told_from_others() {

@@ -397,7 +397,7 @@ fn sound_policies_are_told_with_their_grants() {
 }
 
 #[test]
-fn a_path_that_is_classified_as_a_value_is_a_warning_and_no_problem() {
+fn a_path_that_is_not_classified_as_one_is_a_warning_and_no_problem() {
     let home = Home::new();
     let value = TOOL.replace("path = { path = \"write\" }", "path = \"value\"");
     let files = [("profiles/p.toml", PROFILE), ("tools/t.toml", &value)];
@@ -413,6 +413,11 @@ fn a_path_that_is_classified_as_a_value_is_a_warning_and_no_problem() {
     let warnings = line(&home.run(&["policy", "check", dir, "--json"]))["warnings"].clone();
     let warning = (&warnings[0]["file"], &warnings[0]["line"]);
     assert_eq!((warnings.as_array().map(Vec::len), warning), (Some(1), (&"tools/t.toml".into(), &10.into())));
+    let content = value.replace("path = \"value\"", "path = \"content\"");
+    let dir = folder(&home, &[("profiles/p.toml", PROFILE), ("tools/t.toml", &content)]);
+    let text = home.run(&["policy", "check", dir.to_str().expect("text")]);
+    let said = said.replace("classified \"value\"", "classified \"content\"");
+    assert!(text.code == Some(0) && text.stdout.contains(&format!("warning: {said}")), "{text:?}");
     // Those that come with the gateway have none.
     assert_eq!(line(&home.run(&["policy", "check", "--json"]))["warnings"], serde_json::json!([]));
 }

@@ -50,7 +50,7 @@ rules! {
         "Classify each argument that can hold text, and no other.";
     SchemaUnusable "schema-unusable" Error "The schema of the tool cannot be used."
         "Mend the schema in the description that the component gives of itself.";
-    ArgumentNamedLikePath "argument-named-like-path" Warning "An argument is named like a path and judged as a mere value."
+    ArgumentNamedLikePath "argument-named-like-path" Warning "An argument is named like a path and not judged as one."
         "If it is a path of the workspace, classify it as one, so that mounts are judged for it.";
     ImportRefuses "import-refuses" Warning "An import that is not granted refuses when it is called."
         "Grant it in the profile if the tool needs it; else nothing is to be done.";

@@ -45,7 +45,7 @@ pub use ready::{PreparePurpose, look, review, try_tools};
 pub use reload::ReloadError;
 pub use replaying::policy_now;
 pub use serving::{find_serving_process, holder, is_listening, workers};
-pub use trust::{CA_FILE_BYTES_MAX, trust};
+pub use trust::trust;
 pub use watch::{Watch, WatchedChannel, Watching, channels};
 pub use web::{UnusableSecret, find_unusable_secrets};
 

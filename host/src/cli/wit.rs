@@ -4,8 +4,9 @@
 use super::Exit;
 use super::tool::contract;
 use anyhow::{Context, bail};
+use cofferdam_agent::server::open_regular;
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
@@ -25,7 +26,7 @@ pub(super) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let (mut missing, mut different) = (Vec::new(), Vec::new());
     for (name, text) in contract() {
         let file = dir.join(name);
-        match fs::read(&file) {
+        match read(&file, text.len()) {
             Ok(there) if there == text.as_bytes() => {}
             Err(error) if error.kind() == ErrorKind::NotFound => missing.push((file, text)),
             Ok(_) => different.push(file.display().to_string()),
@@ -45,6 +46,13 @@ pub(super) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let (written, there) = (missing.len(), contract().count() - missing.len());
     writeln!(out, "{}: {written} files written, {there} were there already", dir.display())?;
     Ok(Exit::Done)
+}
+
+/// What a file says, as far as it tells whether that is a text of so many bytes.
+fn read(file: &Path, bytes: usize) -> std::io::Result<Vec<u8>> {
+    let mut there = Vec::new();
+    open_regular(file)?.take(bytes as u64 + 1).read_to_end(&mut there)?;
+    Ok(there)
 }
 
 /// A new file: what somebody puts there meanwhile stays.

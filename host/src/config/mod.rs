@@ -17,7 +17,7 @@ mod workspace;
 pub use error::ConfigError;
 pub use flags::Flags;
 pub use keys::is_reloadable;
-pub use network::SecretSource;
+pub use network::{CA_FILE_BYTES_MAX, SecretSource};
 pub use settings::{Setting, SettingOrigin};
 pub use store::StoreEngine;
 pub(crate) use workflows::SECRET_ENDS;

@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 /// Secrets that can be named: the process keeps so many more out of its log.
 const SECRETS_MAX: usize = 32;
 
+/// Bytes of `[network] ca_file`: several times what the bundles of systems have.
+pub const CA_FILE_BYTES_MAX: u64 = 1 << 20;
+
 /// `[network]` as it is written.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]

@@ -6,6 +6,7 @@
 use super::places::KeyPositions;
 use super::{ConfigError, network};
 use cofferdam_agent::server::read_secret;
+use cofferdam_agent::tools::read_bounded;
 use cofferdam_core::limits::TimeSpan;
 use cofferdam_core::secret::Secret;
 use cofferdam_s3::S3Config;
@@ -128,7 +129,7 @@ impl StoreTable {
         let (key, url) = self.url(environment, places)?;
         let authorities = match &network.ca_file {
             None => Vec::new(),
-            Some(file) => std::fs::read(file)
+            Some(file) => read_bounded(file, network::CA_FILE_BYTES_MAX)
                 .map_err(|error| places.refuse("network.ca_file", format!("{}: {error}", file.display())))?,
         };
         let schema = self.schema.as_deref().unwrap_or(DEFAULT_SCHEMA);

@@ -1,13 +1,9 @@
 //! The authorities of the operator's own that every client of this process trusts over TLS.
 
-use crate::config::Config;
-use cofferdam_agent::server::UnusableKey;
+use crate::config::{CA_FILE_BYTES_MAX, Config};
+use cofferdam_agent::server::{UnusableKey, open_regular};
 use cofferdam_egress::Authorities;
-use std::fs::File;
 use std::io::Read;
-
-/// Bytes of `[network] ca_file`: several times what the bundles of systems have.
-pub const CA_FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Has every client that this process makes trust the authorities that the operator names. Called
 /// before the first one is made.
@@ -19,7 +15,7 @@ pub fn trust(config: &Config) -> Result<(), UnusableKey> {
     let refused =
         |what: String| UnusableKey::new("network", "ca_file", format!("ca_file {}{what}", file.display()));
     let mut pem = Vec::new();
-    let read = File::open(file).and_then(|opened| opened.take(CA_FILE_BYTES_MAX + 1).read_to_end(&mut pem));
+    let read = open_regular(file).and_then(|opened| opened.take(CA_FILE_BYTES_MAX + 1).read_to_end(&mut pem));
     read.map_err(|error| refused(format!(": {error}; name a file that this account can read")))?;
     if pem.len() as u64 > CA_FILE_BYTES_MAX {
         return Err(refused(format!(

@@ -141,6 +141,9 @@ pub enum StoreError {
         /// What the system says.
         source: std::io::Error,
     },
+    /// Something else has the file's name.
+    #[error("{path} is not a regular file; move it away", path = .0.display())]
+    NotAFile(PathBuf),
     /// A later release has written the file.
     #[error(
         "the database has version {found}, this program knows {known}; run the newer release, or restore a backup"

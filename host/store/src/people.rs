@@ -139,8 +139,9 @@ impl People {
     /// [`PeopleError`]; then nobody is let in by it.
     pub fn load(&self) -> Result<Arc<PeopleList>, PeopleError> {
         let mut seen = lock(&self.seen);
-        let opened =
-            rustix::fs::open(self.file(), OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty());
+        // Without blocking: opening a FIFO waits for its other end.
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let opened = rustix::fs::open(self.file(), flags, Mode::empty());
         let file = match opened {
             Ok(file) => File::from(file),
             Err(rustix::io::Errno::NOENT) => {
@@ -149,15 +150,18 @@ impl People {
             }
             Err(errno) => return Err(self.failed(errno.into())),
         };
+        let foreign = |why: String| PeopleError::Foreign(self.file().display().to_string(), why);
         let meta = file.metadata().map_err(|cause| self.failed(cause))?;
+        if !meta.is_file() {
+            return Err(foreign("it is not a regular file".to_owned()));
+        }
         let stamp = (meta.dev(), meta.ino(), meta.ctime(), meta.ctime_nsec());
         if let Some(same) = seen.as_ref().filter(|before| before.stamp == stamp) {
             return Ok(same.listed.clone());
         }
         let text = io::read_to_string(file.take(FILE_BYTES_MAX)).map_err(|cause| self.failed(cause))?;
-        let foreign =
-            |why: serde_json::Error| PeopleError::Foreign(self.file().display().to_string(), why.to_string());
-        let listed: Arc<PeopleList> = serde_json::from_str(&text).map(Arc::new).map_err(foreign)?;
+        let listed = serde_json::from_str(&text).map_err(|why| foreign(why.to_string()))?;
+        let listed: Arc<PeopleList> = Arc::new(listed);
         *seen = Some(PeopleSnapshot { stamp, listed: listed.clone() });
         Ok(listed)
     }

@@ -15,8 +15,17 @@ pub(super) const VERSION: i64 = 17;
 
 /// A connection to the file, which is made where it is missing.
 pub(super) fn open_file(path: &Path) -> Result<Connection, StoreError> {
+    refuse_no_file(path)?;
     make_private(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
     prepare(Connection::open(path)?)
+}
+
+/// Refuses what is there and is no regular file: opening a FIFO waits for its other end.
+pub(super) fn refuse_no_file(path: &Path) -> Result<(), StoreError> {
+    match path.metadata() {
+        Ok(found) if !found.is_file() => Err(StoreError::NotAFile(path.to_owned())),
+        _ => Ok(()),
+    }
 }
 
 /// The connection, with its pragmas set and its tables there.

@@ -109,6 +109,7 @@ impl DatabaseView {
         if !file.try_exists().map_err(|source| StoreError::Open { path: file.clone(), source })? {
             return Ok(None);
         }
+        schema::refuse_no_file(&file)?;
         let connection = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         connection.busy_timeout(Duration::from_secs(1))?;
         let version = schema::version(&connection)?;

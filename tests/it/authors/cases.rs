@@ -235,6 +235,10 @@ fn a_folder_that_was_not_built_is_refused() {
         &home.run(&["tool", "test"]),
         &["cannot read ./Cargo.toml; give a tool's folder or a .wasm file"],
     );
+    let piped = home.dir().join("piped");
+    std::fs::create_dir(&piped).expect("writable");
+    rustix::fs::mkfifoat(rustix::fs::CWD, piped.join("Cargo.toml"), 0o600.into()).expect("ours");
+    refused(&home.run(&["tool", "test", "piped"]), &["cannot read piped/Cargo.toml", "not a regular file"]);
     assert_eq!(home.run(&["tool", "new", "hello"]).code, Some(0));
     let said = [
         "there is no ./target/wasm32-wasip2/release/hello.wasm; build the tool first: cargo build --release",

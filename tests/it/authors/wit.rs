@@ -61,6 +61,12 @@ fn nothing_else_is_overwritten() {
     assert!(ran.stderr.contains(says), "{ran:?}");
     assert_eq!(files(&dir), BTreeMap::from([("tool.wit".to_owned(), b"mine".to_vec())]));
 
+    std::fs::remove_file(dir.join("tool.wit")).expect("there");
+    rustix::fs::mkfifoat(rustix::fs::CWD, dir.join("tool.wit"), 0o600.into()).expect("ours");
+    let ran = wit(&home, &["mine"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
+    assert!(ran.stderr.contains("cannot read mine/tool.wit: it is not a regular file"), "{ran:?}");
+
     std::fs::write(home.dir().join("file"), "mine").expect("writable");
     let ran = wit(&home, &["file"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");

@@ -81,6 +81,14 @@ fn what_cannot_be_done_is_refused_and_changes_nothing() {
     ] {
         refused(&home.run(words), &[said]);
     }
+    // Nobody waits for the other end of a FIFO.
+    let piped = Home::new();
+    let pipe = piped.state().join("people.json");
+    rustix::fs::mkfifoat(rustix::fs::CWD, pipe, 0o600.into()).expect("ours");
+    refused(
+        &piped.run(&["allow"]),
+        &["people.json is not what any release writes (it is not a regular file)"],
+    );
     // Without the audit nobody is let in.
     std::fs::create_dir(home.state().join("audit.jsonl")).expect("writable");
     refused(&home.run(&["allow", "7KQ2-M9X0"]), &["audit"]);

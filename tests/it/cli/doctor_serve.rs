@@ -181,6 +181,7 @@ fn rows() -> Vec<Row> {
         row("", "", |dir| folder(dir, "state/publishing.lock"), "publishing.lock"),
         row("", "", |dir| fifo(dir, "state/publishing.lock"), "publishing.lock is not a regular file"),
         row("", "", |dir| folder(dir, "state/cofferdam.db"), "cannot open the database: "),
+        row("", "", |dir| fifo(dir, "state/cofferdam.db"), "cofferdam.db is not a regular file"),
         row("", "", |dir| put(dir, "state/cofferdam.db", &[b'x'; 4096], 0o600), "file is not a database"),
         row(
             "",
@@ -203,6 +204,7 @@ fn rows() -> Vec<Row> {
         ),
         // A problem, and none that keeps it from starting.
         row("", "", |dir| put(dir, "state/people.json", b"noise", 0o600), ""),
+        row("", "", |dir| fifo(dir, "state/people.json"), ""),
     ]
 }
 

@@ -133,6 +133,17 @@ fn a_file_of_authorities_that_is_none_is_refused_before_anything_begins() {
         assert!(ran.stderr.contains("cofferdam.toml:") && ran.stderr.contains("own.pem"), "{ran:?}");
         assert!(ran.stderr.contains(said), "{said}: {ran:?}");
     }
+    // Nobody waits for the other end of a FIFO.
+    for engine in ["", "[store]\nengine = \"postgres\"\nurl_env = \"DATABASE_URL\"\n"] {
+        let home = Home::new().config(&format!("[network]\nca_file = \"own.pem\"\n{engine}"));
+        let pipe = home.dir().join("own.pem");
+        rustix::fs::mkfifoat(rustix::fs::CWD, pipe, 0o600.into()).expect("ours");
+        let mut command = home.command(&["tools"]);
+        let ran =
+            Ran::from(command.env("DATABASE_URL", "postgres://u@localhost/d").output().expect("it starts"));
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains("own.pem") && ran.stderr.contains("not a regular file"), "{ran:?}");
+    }
     // Where a tool could put authorities of its own.
     let home = Home::new();
     let home = home.config("[network]\nca_file = \"workspace/shared/ca.pem\"\n");

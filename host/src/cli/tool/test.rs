@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::gateway::Gateway;
 use crate::gateway::candidate::Candidate;
 use anyhow::{Context, bail};
+use cofferdam_agent::server::open_regular;
 use cofferdam_agent::tools::CallRequest;
 use cofferdam_core::capability::MOUNTS;
 use cofferdam_core::message::OutgoingAttachment;
@@ -190,7 +191,7 @@ fn list(dir: &Path, shown: &str, files: &mut WorkspaceFiles) -> std::io::Result<
 fn build_crate(dir: &Path) -> anyhow::Result<PathBuf> {
     const BUILD: &str = "cargo build --release --target wasm32-wasip2";
     let manifest = dir.join("Cargo.toml");
-    let text = std::fs::read_to_string(&manifest).with_context(|| {
+    let text = open_regular(&manifest).and_then(std::io::read_to_string).with_context(|| {
         format!("cannot read {}; give a tool's folder or a .wasm file", manifest.display())
     })?;
     let named = toml::from_str::<toml::Table>(&text).ok();

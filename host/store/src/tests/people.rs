@@ -145,3 +145,14 @@ fn changes_at_the_same_time_all_count() {
     });
     assert_eq!(People::new(dir.path()).load().expect("readable").waiting.len(), 20);
 }
+
+/// Nobody waits for the other end of a FIFO.
+#[test]
+fn what_is_no_file_lets_in_nobody() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let people = People::new(dir.path());
+    let (file, mode) = (dir.path().join("people.json"), rustix::fs::Mode::from_raw_mode(0o600));
+    rustix::fs::mkfifoat(rustix::fs::CWD, &file, mode).expect("writable");
+    assert!(matches!(people.load(), Err(PeopleError::Foreign(..))));
+    assert!(matches!(people.edit(), Err(PeopleError::Foreign(..))));
+}

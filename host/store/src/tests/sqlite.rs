@@ -385,3 +385,14 @@ async fn what_rides_is_settled_once_and_what_the_disk_may_have_lost_is_written_o
         "nothing is written upon what may be lost"
     );
 }
+
+/// Nobody waits for the other end of a FIFO.
+#[test]
+fn what_is_no_file_is_refused() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (file, mode) = (dir.path().join(FILE_NAME), rustix::fs::Mode::from_raw_mode(0o600));
+    rustix::fs::mkfifoat(rustix::fs::CWD, &file, mode).expect("writable");
+    assert!(matches!(Store::open(dir.path()), Err(StoreError::NotAFile(path)) if path == file));
+    assert!(matches!(DatabaseView::open(dir.path()), Err(StoreError::NotAFile(_))));
+    assert!(matches!(DatabaseView::check_open(dir.path()), Err(StoreError::NotAFile(_))));
+}

@@ -39,6 +39,8 @@ use cofferdam_telegram as telegram;
 use cofferdam_warden::{attachments, audit, publish, sandbox};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// Everything an operator can set, complete with defaults.
@@ -149,6 +151,9 @@ struct ChannelsTable {
 
 /// The file that is read from the current folder when none is named.
 pub const FILE_NAME: &str = "cofferdam.toml";
+
+/// Bytes of the file: many times what anybody writes by hand.
+pub const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
 impl Config {
     /// The configuration from a file (`--config`, else `./cofferdam.toml`, else the user's), the
@@ -341,7 +346,17 @@ pub fn resolved(path: &Path) -> PathBuf {
 /// relative to its folder. And the file's SHA-256.
 fn read(file: &Path) -> Result<(toml::Table, String, KeyPositions), ConfigError> {
     let shown = file.display().to_string();
-    let text = std::fs::read_to_string(file).map_err(|e| ConfigError::Unreadable(shown.clone(), e))?;
+    let unreadable = |error| ConfigError::Unreadable(shown.clone(), error);
+    let mut bytes = Vec::new();
+    // A pipe may be given as well, as a shell's `<(…)` is.
+    let read = File::open(file).and_then(|file| file.take(CONFIG_BYTES_MAX + 1).read_to_end(&mut bytes));
+    read.map_err(unreadable)?;
+    if bytes.len() as u64 > CONFIG_BYTES_MAX {
+        let said = format!("{shown} has more than {CONFIG_BYTES_MAX} bytes; name a shorter configuration");
+        return Err(ConfigError::Invalid(said));
+    }
+    let no_text = |_| io::Error::new(ErrorKind::InvalidData, "stream did not contain valid UTF-8");
+    let text = String::from_utf8(bytes).map_err(no_text).map_err(unreadable)?;
     let refused = |error: toml::de::Error| {
         let at = error.span().map_or(0, |span| span.start);
         let line = line_of(&text, at);

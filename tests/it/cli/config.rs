@@ -3,7 +3,9 @@
 
 use super::{bare, line, put, refused, run};
 use std::fs;
+use std::io::Write;
 use std::path::Path;
+use std::process::Stdio;
 use support::home::Home;
 
 fn write(path: &Path, text: &str) {
@@ -54,6 +56,28 @@ fn the_nearest_configuration_is_the_one_that_counts() {
     );
     // A relative XDG_CONFIG_HOME is none, says its specification.
     refused(&run(without().env("XDG_CONFIG_HOME", "xdg")), &["`user`"]);
+}
+
+#[test]
+fn a_configuration_has_an_end_and_may_come_through_a_pipe() {
+    let home = Home::new();
+    let named = |file: &str| bare(&home, home.dir(), &["tools", "--config", file]);
+    let long = home.dir().join("long.toml");
+    let comment = |bytes: usize| format!("#{}", "x".repeat(bytes - 1));
+    fs::write(&long, comment(1 << 20)).expect("writable");
+    assert_eq!(run(&mut named("long.toml")).code, Some(0));
+    fs::write(&long, comment((1 << 20) + 1)).expect("writable");
+    for endless in ["long.toml", "/dev/zero"] {
+        refused(&run(&mut named(endless)), &[endless, "has more than 1048576 bytes"]);
+    }
+    assert_eq!(run(&mut named("/dev/null")).code, Some(0));
+    let mut piped =
+        named("/dev/stdin").stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    piped.stdin.take().expect("piped").write_all(b"nope = 1\n").expect("it reads");
+    let said = piped.wait_with_output().expect("it ends");
+    assert_eq!(said.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(said.contains("/dev/stdin:1: unknown field `nope`"), "{said}");
 }
 
 #[test]

@@ -1,44 +1,61 @@
 //! The events of a streamed answer (server-sent events), read within bounds of size and of silence.
 
 use super::failure::AttemptFailure;
+use super::splitter::{EventSplitter, SplitStep};
 use super::timeouts::RequestTimeouts;
 use bytes::Bytes;
-use eventsource_stream::{Event, EventStreamError, Eventsource};
 use futures_util::stream::{BoxStream, StreamExt, try_unfold};
 use reqwest::Response;
 use std::time::Duration;
 
-/// One event.
-pub(super) const EVENT_BYTES_MAX: usize = 2 << 20;
-/// A whole answer: each token comes in an event of some hundred bytes.
-pub(super) const STREAM_BYTES_MAX: usize = 64 << 20;
+/// So many lines are read before other tasks run: a piece may hold hundreds of thousands, and a
+/// gateway has few threads.
+const LINES_AT_ONCE: usize = 256;
 /// What follows an answer's last event is read for so long.
 const REST_MAX: Duration = Duration::from_secs(1);
 
 /// The events of one answer, in order.
-pub(super) struct Events(BoxStream<'static, Result<Event, EventStreamError<AttemptFailure>>>);
+pub(super) struct Events {
+    pieces: BoxStream<'static, Result<Bytes, AttemptFailure>>,
+    splitter: EventSplitter,
+    /// Lines since other tasks could run.
+    lines: usize,
+}
 
 impl Events {
     /// Reads them from an answer whose head has come, waiting `first_byte` for the rest to begin.
     pub(super) fn new(response: Response, first_byte: Duration, patience: &RequestTimeouts) -> Self {
-        let reading =
-            EventStream { response, meter: Meter::default(), wait: first_byte, silence: patience.silence };
+        let reading = EventStream { response, wait: first_byte, silence: patience.silence };
         let pieces = try_unfold(reading, |mut reading| async move {
             Ok(reading.next().await?.map(|piece| (piece, reading)))
         });
-        Self(pieces.eventsource().boxed())
+        Self::from_pieces(pieces.boxed())
     }
 
-    /// The next event; none at the end of the stream.
+    /// Reads them from a body that comes in these pieces.
+    pub(super) fn from_pieces(pieces: BoxStream<'static, Result<Bytes, AttemptFailure>>) -> Self {
+        Self { pieces, splitter: EventSplitter::default(), lines: 0 }
+    }
+
+    /// The data of the next event; none at the end of the stream.
     ///
     /// # Errors
     /// [`AttemptFailure`] when it breaks, is silent, or grows too large.
-    pub(super) async fn next(&mut self) -> Result<Option<Event>, AttemptFailure> {
-        match self.0.next().await {
-            None => Ok(None),
-            Some(Ok(event)) => Ok(Some(event)),
-            Some(Err(EventStreamError::Transport(failure))) => Err(failure),
-            Some(Err(_)) => Err(AttemptFailure::Unreadable("it is no stream of events".into())),
+    pub(super) async fn next(&mut self) -> Result<Option<String>, AttemptFailure> {
+        loop {
+            if self.lines == LINES_AT_ONCE {
+                self.lines = 0;
+                tokio::task::yield_now().await;
+            }
+            self.lines += 1;
+            match self.splitter.next_line()? {
+                SplitStep::Event(data) => return Ok(Some(data)),
+                SplitStep::Line => {}
+                SplitStep::PieceEnd => match self.pieces.next().await {
+                    Some(piece) => self.splitter.take(piece?)?,
+                    None => return Ok(None),
+                },
+            }
         }
     }
 
@@ -56,7 +73,6 @@ impl Events {
 /// A body that is read piece by piece.
 struct EventStream {
     response: Response,
-    meter: Meter,
     /// How long the next piece is waited for.
     wait: Duration,
     silence: Duration,
@@ -68,78 +84,28 @@ impl EventStream {
         let piece = piece.map_err(|_| AttemptFailure::Silent(self.wait))?;
         self.wait = self.silence;
         // A body that breaks is an answer that was cut.
-        let Some(piece) = piece.map_err(|_| AttemptFailure::Cut)? else { return Ok(None) };
-        self.meter.take(&piece)?;
-        Ok(Some(piece))
-    }
-}
-
-/// Measures a stream of events before anybody holds its pieces together.
-#[derive(Default)]
-struct Meter {
-    stream: usize,
-    /// Bytes since the last blank line, which ends an event.
-    event: usize,
-    /// Bytes of the line so far.
-    line: usize,
-    after_return: bool,
-}
-
-impl Meter {
-    fn take(&mut self, piece: &[u8]) -> Result<(), AttemptFailure> {
-        self.stream += piece.len();
-        if self.stream > STREAM_BYTES_MAX {
-            return Err(AttemptFailure::TooMuch("bytes of one answer"));
-        }
-        for byte in piece {
-            self.event += 1;
-            match byte {
-                // The second half of one line end.
-                b'\n' if self.after_return => {}
-                b'\n' | b'\r' => {
-                    if self.line == 0 {
-                        self.event = 0;
-                    }
-                    self.line = 0;
-                }
-                _ => self.line += 1,
-            }
-            self.after_return = *byte == b'\r';
-            if self.event > EVENT_BYTES_MAX {
-                return Err(AttemptFailure::TooMuch("bytes of one event"));
-            }
-        }
-        Ok(())
+        piece.map_err(|_| AttemptFailure::Cut)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::stream::iter;
+    use std::task::{Context, Waker};
 
     #[test]
-    fn an_event_is_measured_from_blank_line_to_blank_line() {
-        for end in ["\n", "\r\n", "\r"] {
-            let mut meter = Meter::default();
-            let event = format!("event: x{end}data: {}{end}{end}", "x".repeat(EVENT_BYTES_MAX / 2));
-            for _ in 0..4 {
-                meter.take(event.as_bytes()).expect("each is small enough");
+    fn other_tasks_run_while_a_piece_of_many_lines_is_read() {
+        const LINES: usize = 400 << 10;
+        for line in ["\n", ":\n"] {
+            let piece = Bytes::from(line.repeat(LINES));
+            let mut events = Events::from_pieces(iter([Ok(piece)]).boxed());
+            let mut next = std::pin::pin!(events.next());
+            let mut pauses = 0;
+            while next.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+                pauses += 1;
             }
-            let lines = format!("data: {}{end}", "x".repeat(EVENT_BYTES_MAX / 2));
-            meter.take(lines.as_bytes()).expect("half of it");
-            let refused = meter.take(lines.as_bytes()).expect_err("without a blank line between");
-            assert_eq!(refused, AttemptFailure::TooMuch("bytes of one event"), "{end:?}");
+            assert_eq!(pauses, LINES / LINES_AT_ONCE, "{line:?}");
         }
-    }
-
-    #[test]
-    fn a_stream_of_small_events_ends_somewhere() {
-        let mut meter = Meter::default();
-        let piece = "data: x\n\n".repeat(1 << 16);
-        let pieces = STREAM_BYTES_MAX / piece.len();
-        for _ in 0..pieces {
-            meter.take(piece.as_bytes()).expect("fits");
-        }
-        assert_eq!(meter.take(piece.as_bytes()), Err(AttemptFailure::TooMuch("bytes of one answer")));
     }
 }

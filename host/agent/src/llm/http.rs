@@ -157,8 +157,8 @@ impl ModelServer {
         }
         let mut events = Events::new(response, left, &self.patience);
         let mut whole = false;
-        while let Some(event) = events.next().await? {
-            let heard = dialect.hear(&event.data, answer);
+        while let Some(data) = events.next().await? {
+            let heard = dialect.hear(&data, answer);
             telling.tell(answer);
             match heard? {
                 StreamState::More => {}

@@ -27,6 +27,7 @@ mod model;
 mod parts;
 mod probe;
 mod responses;
+mod splitter;
 #[cfg(test)]
 mod tests;
 mod timeouts;

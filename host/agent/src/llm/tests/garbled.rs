@@ -1,5 +1,6 @@
-//! Streams with bytes changed, lost and doubled: in every case nothing panics, and an
-//! answer that is taken for whole has heard an end.
+//! Streams with bytes changed, lost and doubled, and byte-order marks before them: in every case
+//! nothing panics, an answer that is taken for whole has heard an end, and where the bytes are cut
+//! makes no difference.
 
 use super::heard;
 use crate::llm::chat::LimitField;
@@ -15,25 +16,26 @@ impl Chance {
     }
 }
 
-fn garble(recorded: &str, chance: &mut Chance) -> String {
+fn garble(recorded: &str, chance: &mut Chance) -> Vec<u8> {
     let mut bytes = recorded.as_bytes().to_vec();
     for _ in 0..=chance.below(4) {
         let at = chance.below(bytes.len());
         let end = bytes.len().min(at + 1 + chance.below(40));
-        match chance.below(4) {
+        match chance.below(5) {
             0 => bytes[at] = b"0{}[]\",:\n-9\\"[chance.below(12)],
             1 => drop(bytes.drain(at..end)),
             2 => {
                 let doubled = bytes[at..end].to_vec();
                 bytes.splice(at..at, doubled);
             }
+            3 => drop(bytes.splice(0..0, "\u{feff}".bytes())),
             _ => bytes[at] = u8::try_from(chance.below(256)).unwrap_or_default(),
         }
         if bytes.is_empty() {
             break;
         }
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    bytes
 }
 
 #[tokio::test]
@@ -53,7 +55,11 @@ async fn nothing_panics_on_what_a_server_may_send() {
     for (dialect, recorded, end) in recorded {
         for _ in 0..500 {
             let garbled = garble(recorded, &mut chance);
-            match heard(dialect, &garbled, 64).await {
+            let reply = heard(dialect, &garbled, 64).await.map(|(_, texts)| texts.concat());
+            let again = heard(dialect, &garbled, 7).await.map(|(_, texts)| texts.concat());
+            let garbled = String::from_utf8_lossy(&garbled);
+            assert_eq!(again, reply, "{garbled}");
+            match reply {
                 Ok(_) => {
                     assert!(garbled.contains(end) || garbled.contains("[DONE]"), "{garbled}");
                     whole += 1;

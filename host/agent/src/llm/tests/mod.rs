@@ -11,13 +11,14 @@ mod recorded;
 
 use super::answer::ModelAnswer;
 use super::dialect::{Dialect, StreamState};
+use super::events::Events;
 use super::failure::AttemptFailure;
 use super::messages::{Prompt, messages, tools};
 use super::parts::{PartShape, PromptPart, PromptParts};
 use crate::turn::{Conversation, HistoryEntry, StepReply, StepRequest, ToolCall, ToolSpec};
+use bytes::Bytes;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_warden::attachments::Attachments;
-use eventsource_stream::Eventsource;
 use futures_util::stream::{StreamExt, iter};
 use serde_json::{Value, json};
 
@@ -25,15 +26,15 @@ use serde_json::{Value, json};
 /// pieces of `size`, which cut lines and characters in two.
 pub(super) async fn heard(
     dialect: Dialect,
-    recorded: &str,
+    recorded: &(impl AsRef<[u8]> + ?Sized),
     size: usize,
 ) -> Result<(StepReply, Vec<String>), AttemptFailure> {
-    let pieces: Vec<Result<Vec<u8>, ()>> = recorded.as_bytes().chunks(size).map(|p| Ok(p.to_vec())).collect();
-    let mut events = iter(pieces).eventsource();
+    let pieces: Vec<_> = recorded.as_ref().chunks(size).map(|p| Ok(Bytes::copy_from_slice(p))).collect();
+    let mut events = Events::from_pieces(iter(pieces).boxed());
     let (mut answer, mut texts) = (ModelAnswer::default(), Vec::new());
     let mut whole = false;
-    while let Some(event) = events.next().await {
-        let heard = dialect.hear(&event.expect("events").data, &mut answer)?;
+    while let Some(data) = events.next().await? {
+        let heard = dialect.hear(&data, &mut answer)?;
         texts.extend(answer.take_new_text().map(str::to_owned));
         whole |= heard != StreamState::More;
         if heard == StreamState::End {

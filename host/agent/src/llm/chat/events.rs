@@ -26,7 +26,8 @@ pub(in crate::llm) fn hear(data: &str, answer: &mut ModelAnswer) -> Result<Strea
     let choice = &chunk["choices"][0];
     let delta = &choice["delta"];
     say(&delta["content"], answer)?;
-    if let Some(text) = delta["refusal"].as_str() {
+    // Some servers send every field, empty where it says nothing.
+    if let Some(text) = delta["refusal"].as_str().filter(|text| !text.is_empty()) {
         answer.stop = Stop::Declined;
         answer.say(text)?;
     }

@@ -12,6 +12,11 @@ use serde_json::json;
 
 const DIALECT: Dialect = Dialect::Chat(LimitField::MaxTokens);
 
+/// A stream of these chunks.
+fn stream(chunks: &[&str]) -> String {
+    chunks.iter().map(|data| format!("data: {data}\n\n")).collect()
+}
+
 #[tokio::test]
 async fn text_arrives_in_pieces_with_its_cost() {
     let reply = reply(DIALECT, include_str!("streams/text.sse")).await;
@@ -59,8 +64,7 @@ async fn calls_without_index_or_id_are_told_apart() {
         r#"{"choices":[{"delta":{"tool_calls":[{"id":"y","function":{"name":"b","arguments":{"n":2}}}]}}]}"#,
         r#"{"choices":[{"delta":{"tool_calls":[{"index":5,"function":{"name":"c"}}]},"finish_reason":"tool_calls"}]}"#,
     ];
-    let recorded: String = recorded.iter().map(|data| format!("data: {data}\n\n")).collect();
-    let calls = heard(DIALECT, &recorded, 64).await.expect("whole").0.tool_calls;
+    let calls = heard(DIALECT, &stream(&recorded), 64).await.expect("whole").0.tool_calls;
     let told: Vec<_> = calls.iter().map(|c| (c.tool.as_str(), c.arguments.clone().expect("text"))).collect();
     assert_eq!(told, [("a", "{\"n\":1}".into()), ("b", "{\"n\":2}".into()), ("c", "{}".into())]);
     assert!(!calls[2].id.is_empty());
@@ -83,6 +87,18 @@ async fn why_it_stopped_is_told() {
     let refusal = "data: {\"choices\":[{\"delta\":{\"refusal\":\"No.\"},\"finish_reason\":\"stop\"}]}\n\n";
     let (reply, _) = heard(DIALECT, refusal, 64).await.expect("whole");
     assert_eq!((reply.text.as_deref(), reply.stop), (Some("No."), Stop::Declined));
+}
+
+#[tokio::test]
+async fn an_empty_refusal_refuses_nothing() {
+    let recorded = [
+        r#"{"choices":[{"delta":{"content":"Yes.","refusal":""}}]}"#,
+        r#"{"choices":[{"delta":{"refusal":"","tool_calls":[{"index":0,"id":"x","function":{"name":"a"}}]}}]}"#,
+        r#"{"choices":[{"delta":{"content":"","refusal":""},"finish_reason":"tool_calls"}]}"#,
+    ];
+    let (reply, _) = heard(DIALECT, &stream(&recorded), 64).await.expect("whole");
+    assert_eq!((reply.text.as_deref(), reply.stop), (Some("Yes."), Stop::Done));
+    assert_eq!(reply.tool_calls.len(), 1);
 }
 
 #[tokio::test]

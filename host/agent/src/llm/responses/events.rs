@@ -23,7 +23,8 @@ pub(in crate::llm) fn hear(
     match event["type"].as_str().unwrap_or_default() {
         "response.output_item.added" => add(place, &event["item"], answer)?,
         "response.output_text.delta" => answer.say(delta)?,
-        "response.refusal.delta" => {
+        // An empty one refuses nothing.
+        "response.refusal.delta" if !delta.is_empty() => {
             answer.stop = Stop::Declined;
             answer.say(delta)?;
         }

@@ -36,6 +36,13 @@ async fn why_it_stopped_is_told() {
         let (reply, _) = heard(DIALECT, &format!("data: {event}\n\n"), 64).await.expect("whole");
         assert_eq!(reply.stop, stop, "{reason}");
     }
+    for (delta, stop) in [("No.", Stop::Declined), ("", Stop::Done)] {
+        let refusal = json!({ "type": "response.refusal.delta", "delta": delta });
+        let end = json!({ "type": "response.completed", "response": { "status": "completed" } });
+        let (reply, _) =
+            heard(DIALECT, &format!("data: {refusal}\n\ndata: {end}\n\n"), 64).await.expect("whole");
+        assert_eq!(reply.stop, stop, "{delta:?}");
+    }
 }
 
 #[tokio::test]

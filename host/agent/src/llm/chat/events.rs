@@ -35,7 +35,7 @@ pub(in crate::llm) fn hear(data: &str, answer: &mut ModelAnswer) -> Result<Strea
         hear_call(call, answer)?;
     }
     match choice["finish_reason"].as_str() {
-        None => return Ok(StreamState::More),
+        None | Some("") => return Ok(StreamState::More),
         Some("length") => answer.stop = Stop::Length,
         Some("content_filter") => answer.stop = Stop::Declined,
         // A proxy whose own server broke off.

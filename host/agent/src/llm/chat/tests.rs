@@ -113,6 +113,11 @@ async fn what_is_cut_or_broken_is_never_whole() {
     assert_eq!(heard(DIALECT, &proxy, 64).await.err(), Some(AttemptFailure::Cut));
     let garbage = format!("{begun}data: {{\"choices\n\n");
     assert!(matches!(heard(DIALECT, &garbage, 64).await, Err(AttemptFailure::Unreadable(_))));
+    // Servers that send every field give no reason until they have one.
+    let begun = r#"{"choices":[{"delta":{"content":"x"},"finish_reason":""}]}"#;
+    assert_eq!(heard(DIALECT, &stream(&[begun]), 64).await.err(), Some(AttemptFailure::Cut));
+    let end = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
+    assert!(heard(DIALECT, &stream(&[begun, end]), 64).await.is_ok());
 }
 
 #[test]

@@ -11,8 +11,8 @@ use std::time::Duration;
 /// So many lines are read before other tasks run: a piece may hold hundreds of thousands, and a
 /// gateway has few threads.
 const LINES_AT_ONCE: usize = 256;
-/// What follows an answer's last event is read for so long.
-const REST_MAX: Duration = Duration::from_secs(1);
+/// An event after a whole answer is waited for so long, and so long is read what follows the last.
+pub(super) const REST_MAX: Duration = Duration::from_secs(3);
 
 /// The events of one answer, in order.
 pub(super) struct Events {

@@ -7,7 +7,7 @@
 use super::answer::ModelAnswer;
 use super::config::refuse;
 use super::dialect::{Dialect, StreamState};
-use super::events::Events;
+use super::events::{Events, REST_MAX};
 use super::failure::AttemptFailure;
 use super::timeouts::{REQUEST_ATTEMPTS_MAX, RETRY_AFTER_MAX, RequestTimeouts};
 use crate::server::{Address, Backoff, UnusableKey, client, http_date};
@@ -69,7 +69,7 @@ impl ModelServer {
     ) -> Result<StepReply, ProviderError> {
         let started = Instant::now();
         let mut backoff = Backoff::new(self.patience.pause, self.patience.pause_longest);
-        let mut telling = AnswerListener { to: deltas, lost: TokenUsage::default(), told: None };
+        let mut telling = AnswerListener::new(deltas);
         // Those that count: a server that says that it loads its model has not failed, and is
         // waited for as long as asking again makes sense at all.
         let mut attempt = 1;
@@ -155,26 +155,51 @@ impl ModelServer {
         if response.status() != 200 || !may_be_events(response.headers()) {
             return Err(refusal(response, left).await);
         }
-        let mut events = Events::new(response, left, &self.patience);
-        let mut whole = false;
-        while let Some(data) = events.next().await? {
-            let heard = dialect.hear(&data, answer);
-            telling.tell(answer);
-            match heard? {
-                StreamState::More => {}
-                StreamState::Whole => whole = true,
-                StreamState::End => {
-                    events.rest();
-                    return Ok(());
-                }
+        hear_answer(dialect, Events::new(response, left, &self.patience), answer, telling).await
+    }
+}
+
+/// Puts an answer together from its events. Once it is whole, each further one, such as its usage,
+/// is waited for up to [`REST_MAX`].
+///
+/// # Errors
+/// [`AttemptFailure`] when the stream fails before the answer is whole, or tells of an error.
+pub(super) async fn hear_answer(
+    dialect: Dialect,
+    mut events: Events,
+    answer: &mut ModelAnswer,
+    telling: &mut AnswerListener<'_>,
+) -> Result<(), AttemptFailure> {
+    let mut whole = false;
+    loop {
+        let next = match whole {
+            false => events.next().await,
+            true => timeout(REST_MAX, events.next()).await.unwrap_or(Ok(None)),
+        };
+        let data = match next {
+            Ok(Some(data)) => data,
+            // However its stream goes on, the answer is there.
+            Ok(None) | Err(_) if whole => return Ok(()),
+            Ok(None) => return Err(AttemptFailure::Cut),
+            Err(failure) => return Err(failure),
+        };
+        let heard = dialect.hear(&data, answer);
+        telling.tell(answer);
+        match heard {
+            Ok(StreamState::More) => {}
+            Ok(StreamState::Whole) => whole = true,
+            Ok(StreamState::End) => {
+                events.rest();
+                return Ok(());
             }
+            Err(AttemptFailure::Unreadable(_)) if whole => return Ok(()),
+            Err(failure) => return Err(failure),
         }
-        if whole { Ok(()) } else { Err(AttemptFailure::Cut) }
     }
 }
 
 /// Tells of an answer while it comes.
-struct AnswerListener<'a> {
+pub(super) struct AnswerListener<'a> {
     to: &'a mut Deltas<'a>,
     /// What earlier attempts have cost.
     lost: TokenUsage,
@@ -182,7 +207,12 @@ struct AnswerListener<'a> {
     told: Option<TokenUsage>,
 }
 
-impl AnswerListener<'_> {
+impl<'a> AnswerListener<'a> {
+    /// Has told nothing yet.
+    pub(super) fn new(to: &'a mut Deltas<'a>) -> Self {
+        Self { to, lost: TokenUsage::default(), told: None }
+    }
+
     /// Tells what is new: text, and what it costs by then. Of arguments, which nobody is shown, the
     /// cost alone is told.
     fn tell(&mut self, answer: &mut ModelAnswer) {

@@ -4,10 +4,13 @@
 use super::{LimitField, request};
 use crate::llm::dialect::Dialect;
 use crate::llm::failure::AttemptFailure;
-use crate::llm::tests::{body_of, cut_is_never_whole, heard, reply};
+use crate::llm::splitter::EVENT_BYTES_MAX;
+use crate::llm::tests::{body_of, cut_is_never_whole, heard, heard_from, reply};
 use crate::server::Address;
 use crate::turn::{Stop, TokenUsage};
+use bytes::Bytes;
 use cofferdam_core::secret::Secret;
+use futures_util::stream::{StreamExt, iter, pending};
 use serde_json::json;
 
 const DIALECT: Dialect = Dialect::Chat(LimitField::MaxTokens);
@@ -118,6 +121,32 @@ async fn what_is_cut_or_broken_is_never_whole() {
     assert_eq!(heard(DIALECT, &stream(&[begun]), 64).await.err(), Some(AttemptFailure::Cut));
     let end = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
     assert!(heard(DIALECT, &stream(&[begun, end]), 64).await.is_ok());
+}
+
+/// A connection may break, hang or bring anything after the end; an error is one all the same.
+#[tokio::test]
+async fn a_whole_answer_outlives_its_connection() {
+    let whole = r#"{"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}"#;
+    let whole = || iter([Ok(Bytes::from(stream(&[whole])))]);
+    let endless = || iter([Ok(Bytes::from("x".repeat(EVENT_BYTES_MAX + 1)))]);
+    let broken = || iter([Err(AttemptFailure::Cut)]);
+    for (what, pieces) in [
+        ("it ends", whole().boxed()),
+        ("it breaks", whole().chain(broken()).boxed()),
+        ("it hangs", whole().chain(pending()).boxed()),
+        ("it sends no JSON", whole().chain(iter([Ok(Bytes::from("data: {\n\n"))])).boxed()),
+        ("it sends too much", whole().chain(endless()).boxed()),
+    ] {
+        let (reply, _) = heard_from(DIALECT, pieces).await.expect(what);
+        assert_eq!((reply.text.as_deref(), reply.stop), (Some("x"), Stop::Done), "{what}");
+    }
+    let usage = Bytes::from(stream(&[r#"{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":5}}"#]));
+    let (reply, _) =
+        heard_from(DIALECT, whole().chain(iter([Ok(usage)])).chain(broken()).boxed()).await.expect("whole");
+    assert_eq!(reply.usage, TokenUsage { input_tokens: 7, output_tokens: 5 });
+    let error = Bytes::from(stream(&[r#"{"error":{"code":502,"message":"upstream"}}"#]));
+    let failure = heard_from(DIALECT, whole().chain(iter([Ok(error)])).boxed()).await.err();
+    assert!(matches!(failure, Some(AttemptFailure::Busy { .. })), "{failure:?}");
 }
 
 #[test]

@@ -10,16 +10,17 @@ mod garbled;
 mod recorded;
 
 use super::answer::ModelAnswer;
-use super::dialect::{Dialect, StreamState};
+use super::dialect::Dialect;
 use super::events::Events;
 use super::failure::AttemptFailure;
+use super::http::{AnswerListener, hear_answer};
 use super::messages::{Prompt, messages, tools};
 use super::parts::{PartShape, PromptPart, PromptParts};
-use crate::turn::{Conversation, HistoryEntry, StepReply, StepRequest, ToolCall, ToolSpec};
+use crate::turn::{Conversation, Delta, HistoryEntry, StepReply, StepRequest, ToolCall, ToolSpec};
 use bytes::Bytes;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_warden::attachments::Attachments;
-use futures_util::stream::{StreamExt, iter};
+use futures_util::stream::{BoxStream, StreamExt, iter};
 use serde_json::{Value, json};
 
 /// What a dialect makes of a recorded stream, and of its texts piece by piece. The bytes arrive in
@@ -30,18 +31,23 @@ pub(super) async fn heard(
     size: usize,
 ) -> Result<(StepReply, Vec<String>), AttemptFailure> {
     let pieces: Vec<_> = recorded.as_ref().chunks(size).map(|p| Ok(Bytes::copy_from_slice(p))).collect();
-    let mut events = Events::from_pieces(iter(pieces).boxed());
+    heard_from(dialect, iter(pieces).boxed()).await
+}
+
+/// The same of a body that comes in these pieces.
+pub(super) async fn heard_from(
+    dialect: Dialect,
+    pieces: BoxStream<'static, Result<Bytes, AttemptFailure>>,
+) -> Result<(StepReply, Vec<String>), AttemptFailure> {
     let (mut answer, mut texts) = (ModelAnswer::default(), Vec::new());
-    let mut whole = false;
-    while let Some(data) = events.next().await? {
-        let heard = dialect.hear(&data, &mut answer)?;
-        texts.extend(answer.take_new_text().map(str::to_owned));
-        whole |= heard != StreamState::More;
-        if heard == StreamState::End {
-            break;
+    let mut take = |delta| {
+        if let Delta::Text(text) = delta {
+            texts.push(text);
         }
-    }
-    if whole { Ok((answer.into_reply(), texts)) } else { Err(AttemptFailure::Cut) }
+    };
+    let mut telling = AnswerListener::new(&mut take);
+    hear_answer(dialect, Events::from_pieces(pieces), &mut answer, &mut telling).await?;
+    Ok((answer.into_reply(), texts))
 }
 
 /// The reply that a recorded stream gives, however its bytes are cut.

@@ -1,6 +1,6 @@
 //! The chunks of a Chat Completions stream. A call is known by its index; some servers give every
-//! call the index 0 and a new id, some leave the index out, some repeat the name. The last chunk
-//! may hold usage and no choice.
+//! call the index 0 and a new id, some leave the index out, some repeat the id or the name. The
+//! last chunk may hold usage and no choice.
 
 use crate::llm::answer::ModelAnswer;
 use crate::llm::dialect::{StreamState, json};
@@ -62,11 +62,13 @@ fn say(content: &Value, answer: &mut ModelAnswer) -> Result<(), AttemptFailure> 
 fn hear_call(call: &Value, answer: &mut ModelAnswer) -> Result<(), AttemptFailure> {
     let id = call["id"].as_str().unwrap_or_default();
     let name = call["function"]["name"].as_str().unwrap_or_default();
-    let index = match call["index"].as_u64() {
-        Some(index) => index,
-        // Without an index an id begins the next call, and all else goes on with the newest.
-        None if id.is_empty() => answer.newest_call().unwrap_or(0),
-        None => answer.newest_call().map_or(0, |newest| newest + 1),
+    let index = match (call["index"].as_u64(), answer.newest_call()) {
+        (Some(index), _) => index,
+        (None, None) => 0,
+        // Without an index the id of another call begins the next one, and all else goes on with
+        // the newest.
+        (None, Some(newest)) if id.is_empty() || answer.call_at(newest) == Some(id) => newest,
+        (None, Some(newest)) => newest.wrapping_add(1),
     };
     let begins = match answer.call_at(index) {
         None => true,

@@ -74,6 +74,29 @@ async fn calls_without_index_or_id_are_told_apart() {
 }
 
 #[tokio::test]
+async fn a_call_without_index_goes_on_where_its_id_is_repeated() {
+    let recorded = [
+        r#"{"choices":[{"delta":{"tool_calls":[{"id":"x","function":{"name":"a","arguments":"{\"n\":"}}]}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"id":"x","function":{"name":"a","arguments":"1}"}}]}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"id":"y","function":{"name":"b","arguments":"{"}}]}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"id":"y","function":{"arguments":"}"}}]},"finish_reason":"tool_calls"}]}"#,
+    ];
+    let calls = heard(DIALECT, &stream(&recorded), 64).await.expect("whole").0.tool_calls;
+    let told: Vec<_> = calls.iter().map(|c| (c.id.as_str(), c.arguments.clone().expect("text"))).collect();
+    assert_eq!(told, [("x", "{\"n\":1}".into()), ("y", "{}".into())]);
+}
+
+#[tokio::test]
+async fn the_highest_index_is_one_like_others() {
+    let recorded = [
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":18446744073709551615,"id":"x","function":{"name":"a"}}]}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"id":"y","function":{"name":"b"}}]},"finish_reason":"tool_calls"}]}"#,
+    ];
+    let calls = heard(DIALECT, &stream(&recorded), 64).await.expect("whole").0.tool_calls;
+    assert_eq!(calls.iter().map(|call| call.tool.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+}
+
+#[tokio::test]
 async fn why_it_stopped_is_told() {
     for (reason, stop) in [
         ("stop", Stop::Done),

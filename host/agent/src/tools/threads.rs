@@ -11,9 +11,9 @@ use cofferdam_core::id::Caller;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::blocking;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, AtomicU8, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 #[cfg(test)]
@@ -44,9 +44,16 @@ pub struct CallThreads {
 /// Who may still decide over a call: its thread, which wants to publish, or the watchdog, which
 /// wants to answer "timed out". Exactly one of them wins.
 #[derive(Clone, Default)]
-pub struct Handover(Arc<AtomicU8>);
+pub struct Handover(Arc<HandoverState>);
 
-const QUEUED: u8 = 0;
+#[derive(Default)]
+struct HandoverState {
+    /// When a thread took the call; absent while it is queued.
+    started: OnceLock<Instant>,
+    /// 0 while it is queued.
+    stage: AtomicU8,
+}
+
 const RUNNING: u8 = 1;
 const COMMITTED: u8 = 2;
 const ABANDONED: u8 = 3;
@@ -55,23 +62,30 @@ impl Handover {
     /// Claims the right to publish. False when the watchdog has already answered.
     #[must_use]
     pub fn commit(&self) -> bool {
-        self.0.compare_exchange(RUNNING, COMMITTED, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        self.leave_running(COMMITTED)
     }
 
     fn start(&self) {
-        self.0.store(RUNNING, Ordering::Release);
+        let _ = self.0.started.set(Instant::now());
+        self.0.stage.store(RUNNING, Ordering::Release);
     }
 
-    fn is_queued(&self) -> bool {
-        self.0.load(Ordering::Acquire) == QUEUED
+    /// What is left of `time`, which begins when a thread takes the call: waiting for one is not
+    /// the call's fault.
+    fn time_left(&self, time: Duration) -> Duration {
+        self.0.started.get().map_or(time, |started| time.saturating_sub(started.elapsed()))
     }
 
     fn abandon(&self) -> bool {
-        self.0.compare_exchange(RUNNING, ABANDONED, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        self.leave_running(ABANDONED)
+    }
+
+    fn leave_running(&self, to: u8) -> bool {
+        self.0.stage.compare_exchange(RUNNING, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
     fn is_abandoned(&self) -> bool {
-        self.0.load(Ordering::Acquire) == ABANDONED
+        self.0.stage.load(Ordering::Acquire) == ABANDONED
     }
 }
 
@@ -126,8 +140,8 @@ impl CallThreads {
         Ok(())
     }
 
-    /// Runs `work` for a session on a thread and waits for its answer, for `deadline` and a grace
-    /// at most.
+    /// Runs `work` for a session on a thread and waits for its answer, from its start on for
+    /// `deadline` and a grace at most.
     ///
     /// `work` must ask [`Handover::commit`] before it changes anything.
     ///
@@ -180,11 +194,15 @@ impl CallThreads {
             };
             return Err(ToolError::new(ErrorCode::ToolUnavailable, text));
         }
-        let mut answer = tokio::time::timeout(deadline + self.grace, &mut answered).await;
-        // The time begins when a thread takes the job; waiting for one is not the call's fault.
-        while answer.is_err() && handover.is_queued() {
-            answer = tokio::time::timeout(deadline + self.grace, &mut answered).await;
-        }
+        let time = deadline + self.grace;
+        let mut left = time;
+        let answer = loop {
+            let answer = tokio::time::timeout(left, &mut answered).await;
+            left = handover.time_left(time);
+            if answer.is_ok() || left.is_zero() {
+                break answer;
+            }
+        };
         match answer {
             Ok(answer) => answer.unwrap_or_else(|_| Err(crashed())),
             Err(_) if handover.abandon() => {

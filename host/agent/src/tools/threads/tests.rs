@@ -68,6 +68,33 @@ fn a_committed_call_is_waited_for() {
 }
 
 #[test]
+fn a_call_that_waited_for_a_thread_has_its_whole_time() {
+    // The wait and the work fit into it one by one, and not together.
+    let grace = Duration::from_secs(1);
+    let part = grace * 3 / 5;
+    let threads = CallThreads::with_grace(1, grace).expect("a thread starts");
+    let (release, released) = mpsc::channel::<()>();
+    let (first, second) = (someone(1), someone(2));
+    runtime().block_on(async {
+        let held = threads.run(&first, LONG, move |_| {
+            let _ = released.recv();
+            Ok(())
+        });
+        let waited = threads.run(&second, NOW, move |_| {
+            std::thread::sleep(part);
+            Ok(())
+        });
+        let let_go = async {
+            tokio::time::sleep(part).await;
+            drop(release);
+        };
+        let (held, waited, ()) = tokio::join!(held, waited, let_go);
+        assert_eq!((held, waited), (Ok(()), Ok(())));
+    });
+    assert_eq!(threads.lost.load(Ordering::Acquire), 0);
+}
+
+#[test]
 fn too_many_stuck_calls_refuse_more_until_they_come_back() {
     let threads = threads(2);
     let (release, released) = mpsc::channel::<()>();

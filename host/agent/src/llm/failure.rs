@@ -1,10 +1,11 @@
 //! How a request to a model fails, sorted by what helps; what the user is told, and what the
 //! operator.
 //!
-//! The text of a failure is for the operator's log and holds a server's words, bounded; the code
-//! that logs it takes the key out. What the user is told holds nothing of it.
+//! The text of a failure is for the operator's log and holds a server's words, bounded and without
+//! secrets. What the user is told holds nothing of it.
 
 use crate::turn::ProviderError;
+use cofferdam_core::secret::redact;
 use cofferdam_core::text::{one_line, with_causes};
 use serde_json::Value;
 use std::time::Duration;
@@ -100,7 +101,7 @@ impl AttemptFailure {
         let said = match (status, &error) {
             (401 | 403, _) => format!("HTTP status {status}"),
             (_, Some(error)) => format!("HTTP status {status}: {}", words(error)),
-            (_, None) => format!("HTTP status {status}: {}", one_line(body, SAID_BYTES_MAX)),
+            (_, None) => format!("HTTP status {status}: {}", bounded(body)),
         };
         let kind = error.as_ref().map(kinds).unwrap_or_default();
         if kind.contains("insufficient_quota") || kind.contains("billing") || status == 402 {
@@ -151,7 +152,7 @@ impl AttemptFailure {
 
     /// A failure of the HTTP client. Its own text would hold the address.
     pub(super) fn network(error: reqwest::Error) -> Self {
-        Self::Unreachable(one_line(&with_causes(&error.without_url()), SAID_BYTES_MAX))
+        Self::Unreachable(bounded(&with_causes(&error.without_url())))
     }
 
     /// The same for those who watch the gateway: without the server's words, which may repeat what
@@ -263,14 +264,21 @@ impl AttemptFailure {
 
 /// An error's type and code, in lower case.
 fn kinds(error: &Value) -> String {
-    let text = |name: &str| error[name].as_str().unwrap_or_default().to_ascii_lowercase();
+    // A secret in lower case would be known to nobody.
+    let text = |name: &str| redact(error[name].as_str().unwrap_or_default()).to_ascii_lowercase();
     one_line(&format!("{} {}", text("type"), text("code")), SAID_BYTES_MAX)
 }
 
 /// An error's type, code and message.
 fn words(error: &Value) -> String {
     let text = error.as_str().or_else(|| error["message"].as_str()).unwrap_or_default();
-    one_line(format!("{} {text}", kinds(error).trim()).trim(), SAID_BYTES_MAX)
+    bounded(format!("{} {text}", kinds(error).trim()).trim())
+}
+
+/// Words on one line. Secrets are taken out first: a cut could leave a part of one, which nothing
+/// finds any more.
+fn bounded(said: &str) -> String {
+    one_line(&redact(said), SAID_BYTES_MAX)
 }
 
 fn is_too_long(said: &str, kind: &str) -> bool {
@@ -294,6 +302,7 @@ fn describe_span(span: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cofferdam_core::secret::Secret;
 
     #[test]
     fn statuses_are_sorted_by_what_helps() {
@@ -398,6 +407,24 @@ mod tests {
         assert!(wait(31).contains("another 31 seconds"), "{}", wait(31));
         assert!(wait(301).contains("another 6 minutes") && wait(7200).contains("another 2 hours"));
         assert!(wait(2).contains("cannot be reached"), "that pause was kept, and helped nothing");
+    }
+
+    #[test]
+    fn a_key_across_the_cut_is_taken_out_as_a_whole() {
+        let key = Secret::new("sk-SECRET-of-this-gateway-0123456789");
+        let said = format!("{}{}", "x".repeat(SAID_BYTES_MAX - 20), key.reveal());
+        let check = |failure: AttemptFailure| {
+            let told = failure.to_string().to_ascii_lowercase();
+            assert!(told.contains("xxx***") && !told.contains("sk-s"), "{told}");
+        };
+        check(AttemptFailure::from_status(400, &said, None));
+        for error in
+            [serde_json::json!({ "message": said }), serde_json::json!({ "type": said }), said.into()]
+        {
+            check(AttemptFailure::from_stream_error(&error));
+            let body = serde_json::json!({ "error": error }).to_string();
+            check(AttemptFailure::from_status(400, &body, None));
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::config::VoiceTable;
 use crate::server::{Address, Backoff, UnusableKey, client, read_whole};
-use cofferdam_core::secret::Secret;
+use cofferdam_core::secret::{Secret, redact};
 use cofferdam_core::text::one_line;
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use std::time::Duration;
@@ -12,6 +12,8 @@ use std::time::Duration;
 pub const VOICE_ATTEMPTS_MAX: u32 = 2;
 /// So much of an answer that is an error is read for the log.
 const ERROR_BYTES_MAX: usize = 4 << 10;
+/// A server's words are cut here.
+const SAID_BYTES_MAX: usize = 300;
 
 /// How long things may take.
 #[derive(Clone, Copy, Debug)]
@@ -131,16 +133,33 @@ impl VoiceEndpoint {
         }
     }
 
-    /// What an answer that is an error means; the log has the server's words, without the key.
+    /// What an answer that is an error means; the log has the server's words, without secrets.
     async fn refusal(&self, status: StatusCode, response: Response) -> (VoiceError, bool) {
         let said = read_whole(response, ERROR_BYTES_MAX).await.ok().flatten().unwrap_or_default();
-        let said = one_line(&String::from_utf8_lossy(&said), 300);
-        let said = self.key.as_ref().map_or(said.clone(), |key| key.scrub(&said));
+        let said = words(&said);
         tracing::info!(status = status.as_u16(), "{} answers: {said}", self.name);
         match status.as_u16() {
             401 | 403 => (VoiceError::Unauthorized, false),
             408 | 429 | 500.. => (VoiceError::Unreachable, true),
             other => (VoiceError::Refused(other), false),
         }
+    }
+}
+
+/// A body on one line. Secrets are taken out first: a cut could leave a part of one, which nothing
+/// finds any more.
+fn words(body: &[u8]) -> String {
+    one_line(&redact(&String::from_utf8_lossy(body)), SAID_BYTES_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_across_the_cut_is_taken_out_as_a_whole() {
+        let key = Secret::new("sk-of-a-server-that-listens-0123456789");
+        let before = "x".repeat(SAID_BYTES_MAX - 20);
+        assert_eq!(words(format!("{before}{}", key.reveal()).as_bytes()), format!("{before}***"));
     }
 }

@@ -82,9 +82,9 @@ impl Redactor {
         shown
     }
 
-    /// What was held back, once nothing more comes: it is no secret then.
+    /// What was held back, once nothing more comes: a shorter secret may still be in it.
     pub fn rest(&mut self) -> String {
-        std::mem::take(&mut self.held)
+        redact(&std::mem::take(&mut self.held)).into_owned()
     }
 }
 
@@ -288,6 +288,9 @@ mod tests {
         let shown: Vec<_> = ["it is a-key", "-in-", "pieces", "; a"].map(|piece| redactor.take(piece)).into();
         assert_eq!(shown, ["it is ", "", "***", "; "]);
         assert_eq!((redactor.rest(), redactor.rest()), ("a".into(), String::new()));
+        // A shorter one that begins a longer one, which does not come to its end.
+        drop((Secret::new("begun-key"), Secret::new("begun-key-and-more")));
+        assert_eq!((redactor.take("; begun-key-and").as_str(), redactor.rest().as_str()), ("; ", "***-and"));
     }
 
     #[test]

@@ -63,7 +63,7 @@ pub struct ModelCounts {
     pub requests: LabelCounts<3>,
     /// Attempts after the first.
     pub retries: Counter,
-    /// As far as the servers say.
+    /// As the servers say; estimated where they do not.
     pub tokens: LabelCounts<2>,
 }
 

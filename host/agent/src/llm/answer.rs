@@ -28,8 +28,10 @@ pub(super) struct ModelAnswer {
     calls: Vec<PartialCall>,
     /// Why it stopped.
     pub(super) stop: Stop,
-    /// What it cost.
+    /// What it cost, as far as the server says.
     pub(super) usage: TokenUsage,
+    /// About how many tokens the request is, for a server that does not count.
+    asked: u64,
 }
 
 /// A tool call that grows.
@@ -43,6 +45,11 @@ struct PartialCall {
 }
 
 impl ModelAnswer {
+    /// Nothing yet, of an answer to a request of about so many tokens.
+    pub(super) fn for_request(tokens: u64) -> Self {
+        Self { asked: tokens, ..Self::default() }
+    }
+
     /// More text.
     pub(super) fn say(&mut self, piece: &str) -> Result<(), AttemptFailure> {
         let apart = if self.apart && !piece.is_empty() { "\n\n" } else { "" };
@@ -114,17 +121,26 @@ impl ModelAnswer {
     }
 
     /// What it has cost so far: as the server said, and what has come of it at least by an
-    /// estimate.
+    /// estimate. What was read is estimated where the server does not say, once anything has come.
     pub(super) fn cost(&self) -> TokenUsage {
         let calls = self.calls.iter().map(|call| call.name.len() + call.arguments.len());
         let written = TokenUsage::estimate_tokens(self.text.len() + calls.sum::<usize>());
-        TokenUsage { output_tokens: self.usage.output_tokens.max(written), ..self.usage }
+        let input_tokens = match self.usage.input_tokens {
+            0 if self.has_begun() => self.asked,
+            told => told,
+        };
+        TokenUsage { input_tokens, output_tokens: self.usage.output_tokens.max(written) }
     }
 
     /// The whole answer. A call without an id, or with that of another, gets one that nobody else
     /// has; one without arguments has an empty object, unless the answer was cut off: they may have
     /// been to come.
     pub(super) fn into_reply(self) -> StepReply {
+        let mut usage = self.cost();
+        // What a server counts of a whole answer needs no estimate.
+        if self.usage.output_tokens > 0 {
+            usage.output_tokens = self.usage.output_tokens;
+        }
         let mut taken = BTreeSet::new();
         let tool_calls = self.calls.into_iter().map(|call| {
             let id =
@@ -138,7 +154,7 @@ impl ModelAnswer {
             tool_calls: tool_calls.collect(),
             text: Some(self.text).filter(|text| !text.trim().is_empty()),
             stop: self.stop,
-            usage: self.usage,
+            usage,
         }
     }
 }
@@ -226,6 +242,24 @@ mod tests {
         assert_eq!(answer.cost(), TokenUsage { input_tokens: 9, output_tokens: 20 });
         answer.usage.output_tokens = 30;
         assert_eq!(answer.cost().output_tokens, 30);
+    }
+
+    #[test]
+    fn what_a_server_does_not_count_is_estimated() {
+        let answer = |input_tokens, output_tokens| {
+            let mut answer = ModelAnswer::for_request(100);
+            assert_eq!(answer.cost(), TokenUsage::default(), "nothing has come");
+            answer.say(&"x".repeat(40)).expect("fits");
+            answer.usage = TokenUsage { input_tokens, output_tokens };
+            answer
+        };
+        for ((input_tokens, output_tokens), expected) in
+            [((0, 0), (100, 10)), ((9, 0), (9, 10)), ((0, 3), (100, 3)), ((9, 3), (9, 3))]
+        {
+            let usage = answer(input_tokens, output_tokens).into_reply().usage;
+            assert_eq!((usage.input_tokens, usage.output_tokens), expected);
+        }
+        assert_eq!(answer(0, 3).cost(), TokenUsage { input_tokens: 100, output_tokens: 10 });
     }
 
     #[test]

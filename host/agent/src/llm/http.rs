@@ -28,6 +28,8 @@ pub(super) const ERROR_BYTES_MAX: usize = 64 << 10;
 pub(super) struct ModelRequest {
     /// Its body.
     pub(super) body: Bytes,
+    /// About how many tokens it is to the model, where its server does not count.
+    pub(super) tokens: u64,
     /// Whether it shows attachments, which may be why it is refused.
     pub(super) shows_files: bool,
 }
@@ -74,7 +76,7 @@ impl ModelServer {
         // waited for as long as asking again makes sense at all.
         let mut attempt = 1;
         loop {
-            let mut answer = ModelAnswer::default();
+            let mut answer = ModelAnswer::for_request(asking.tokens);
             let failure = match self.attempt(dialect, asking.body.clone(), &mut answer, &mut telling).await {
                 Ok(()) => return Ok(add_lost_tokens(answer.into_reply(), telling.lost)),
                 Err(failure) => failure,
@@ -235,10 +237,7 @@ fn now_ms() -> i64 {
 fn add_lost_tokens(mut reply: StepReply, lost: TokenUsage) -> StepReply {
     COUNTS.model.requests.add("answered", 1);
     MODEL.note_success(now_ms());
-    // Where the server does not count the reply itself, the whole is left to an estimate.
-    if reply.usage != TokenUsage::default() {
-        reply.usage = reply.usage.and(lost);
-    }
+    reply.usage = reply.usage.and(lost);
     COUNTS.model.tokens.add("input", reply.usage.input_tokens);
     COUNTS.model.tokens.add("output", reply.usage.output_tokens);
     reply

@@ -53,7 +53,9 @@ impl ModelProvider {
             messages: messages(request, &parts),
             tools: tools(request.tools),
         };
-        Ok(ModelRequest { body: self.dialect.body(&prompt).into(), shows_files: !parts.is_empty() })
+        let body = self.dialect.body(&prompt);
+        let tokens = parts.estimate_tokens(body.len());
+        Ok(ModelRequest { body: body.into(), tokens, shows_files: !parts.is_empty() })
     }
 }
 

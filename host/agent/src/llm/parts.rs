@@ -2,7 +2,7 @@
 //! accepts, and that fit. The others are told of in the addendum alone, and can be saved all the
 //! same.
 
-use crate::turn::{Conversation, HistoryEntry, TaskAttachments};
+use crate::turn::{Conversation, HistoryEntry, TaskAttachments, TokenUsage};
 use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -15,6 +15,9 @@ use std::io::{self, Read};
 /// Bytes of all parts of one request, before base64 makes a third more of them. The servers' own
 /// bounds are 20 to 50 MiB for a request.
 pub const PARTS_BYTES_MAX: u64 = 16 << 20;
+/// What a part is taken for in tokens where the server does not count: about a large image, or a
+/// page or two. Its bytes say nothing about it.
+const PART_TOKENS: u64 = 1500;
 
 /// An attachment that a model is shown.
 #[derive(Clone)]
@@ -86,6 +89,15 @@ impl PromptParts {
             }
         }
         Ok(parts)
+    }
+
+    /// About how many tokens a request is to a model whose body has so many bytes, these parts
+    /// among them.
+    pub(super) fn estimate_tokens(&self, body_bytes: usize) -> u64 {
+        let parts = || self.0.values().flatten();
+        let encoded: usize = parts().map(PromptPart::base64_bytes).sum();
+        let texts = TokenUsage::estimate_tokens(body_bytes.saturating_sub(encoded));
+        texts + PART_TOKENS * parts().count() as u64
     }
 
     /// Whether there are none.
@@ -184,6 +196,14 @@ impl PromptPart {
         match &self.body {
             PartBody::Bytes(bytes) => Encoded::Bytes { prefix: None, bytes },
             PartBody::At(url) => Encoded::Url(url),
+        }
+    }
+
+    /// Bytes of its base64.
+    fn base64_bytes(&self) -> usize {
+        match &self.body {
+            PartBody::Bytes(bytes) => bytes.len().div_ceil(3) * 4,
+            PartBody::At(_) => 0,
         }
     }
 
@@ -309,6 +329,16 @@ mod tests {
         assert_eq!(shown_of(all(), &["image/png"]).await, std::slice::from_ref(&png));
         assert_eq!(shown_of(all(), &["application/pdf", "image/*"]).await, [png, pdf, svg]);
         assert_eq!(shown_of(all(), &["text/plain"]).await, [], "no dialect has a part for it");
+    }
+
+    #[test]
+    fn a_part_is_estimated_by_its_being_there() {
+        let mut parts = PromptParts::default();
+        assert_eq!(parts.estimate_tokens(400), 100);
+        let image = PromptPart::from_bytes(PartShape::Image, "image/png", &[0; 3001]);
+        let encoded = image.base64().to_string().len();
+        parts.put(0, image);
+        assert_eq!(parts.estimate_tokens(400 + encoded), 100 + PART_TOKENS);
     }
 
     #[tokio::test]

@@ -97,7 +97,8 @@ pub enum Stop {
     Declined,
 }
 
-/// Tokens of one step; 0 where the provider does not say.
+/// Tokens of one step, by an estimate where the server does not count; 0 where the provider says
+/// nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenUsage {
     /// Read, cached ones included.
@@ -148,7 +149,7 @@ pub enum Delta {
     /// More text.
     Text(String),
     /// What the request has cost so far, in place of what was told before: the person who stops the
-    /// answer pays for that. 0 read where the server has not said.
+    /// answer pays for that. 0 read where the provider does not say.
     Spent(TokenUsage),
 }
 
@@ -170,7 +171,7 @@ pub enum ProviderError {
         /// What the user is told.
         said: String,
         /// What it cost: as the server said, and what was written at least by an estimate; 0 read
-        /// where it did not say.
+        /// where the provider does not say.
         usage: TokenUsage,
     },
     /// The same request will be refused again: a wrong key, an unknown model.

@@ -37,10 +37,9 @@ impl Known {
 /// thread.
 async fn killed(nth: u32) -> anyhow::Result<(World, LlmServer, Pushed)> {
     let gate = Gate::new();
-    // About 200 tokens are read, and 50 of 100 come.
+    // Over 200 tokens are read, and 50 of 100 come.
     let half = Turn::say(&"x".repeat(400)).in_pieces(4).breaks_after(3).held_by(&gate);
-    let config = "[turns]\nuser_tokens_per_day = 300\n";
-    let (mut world, llm) = agent_in(|home| home.config(config), [half]).await?;
+    let (mut world, llm) = agent([half]).await?;
     let question = world.server.push(text(&"q".repeat(800)));
     llm.wait_for_requests(PATIENCE, 1).await?;
     let log = world.home.state().join("cofferdam.db-wal");
@@ -68,10 +67,12 @@ async fn what_an_answer_that_broke_off_cost_is_charged_whole_and_stays_charged()
         }
         assert!(known.person > 200 && known.replies == 0, "killed behind the charge and all that follows it");
         llm.script([Turn::say("Whole.").usage(90, 10)]);
+        let day = known.person + 100;
+        world.refit(|home| home.config(&format!("[turns]\nuser_tokens_per_day = {day}\n")));
         world.start()?;
         assert_eq!(world.answer(&question).await?.text, "Whole.");
         let said = world.ask(text("and now?")).await?;
-        assert!(said.starts_with("Today's budget of 300 tokens is used up"), "{said}");
+        assert!(said.starts_with(&format!("Today's budget of {day} tokens is used up")), "{said}");
         return end(world, &llm, 2);
     }
     unreachable!("a write that never comes kills nothing")

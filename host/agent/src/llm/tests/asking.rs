@@ -114,8 +114,9 @@ async fn silence_in_the_middle_breaks_an_answer_off() {
     assert_eq!(heard, ["one "], "it had begun");
     let half = reply.expect_err("half");
     assert!(half.to_string().starts_with("The model's answer broke off"));
-    // Four bytes are a token; what was read nobody has said.
-    let usage = TokenUsage { input_tokens: 0, output_tokens: 1 };
+    // Four bytes are a token, also of what was read.
+    let input_tokens = TokenUsage::estimate_tokens(llm.requests()[0].bytes);
+    let usage = TokenUsage { input_tokens, output_tokens: 1 };
     assert!(matches!(half, ProviderError::BrokeOff { usage: spent, .. } if spent == usage));
     assert_eq!(llm.requests().len(), 1, "and is not asked for again");
 }
@@ -154,10 +155,12 @@ async fn what_an_answer_costs_is_told_while_it_comes() {
     assert_eq!((texts.len(), told), (0, Some(TokenUsage { input_tokens: 14, output_tokens: 6 })));
     let broke_off = reply.expect_err("half");
     assert!(matches!(broke_off, ProviderError::BrokeOff { usage, .. } if Some(usage) == told));
-    // So little that it is no token by an estimate has begun all the same.
+    // So little that it is no token by an estimate has begun all the same, and was asked for.
     llm.script([Turn::say("one").usage(0, 0), Turn::status(404)]);
     let chat = model_of(ProviderKind::OpenaiChat, llm.base_url(Dialect::Chat), quick());
-    assert_eq!(hear(&chat, "hello").await.1.1, Some(TokenUsage::default()));
+    let told = hear(&chat, "hello").await.1.1;
+    let input_tokens = TokenUsage::estimate_tokens(llm.requests()[2].bytes);
+    assert_eq!(told, Some(TokenUsage { input_tokens, output_tokens: 0 }));
     assert_eq!(hear(&chat, "hello").await.1.1, None, "nothing came");
 }
 

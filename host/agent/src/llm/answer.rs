@@ -30,8 +30,12 @@ pub(super) struct ModelAnswer {
     pub(super) stop: Stop,
     /// What it cost, as far as the server says.
     pub(super) usage: TokenUsage,
+    /// Whether the server has sent anything, be it a thought: from then on the request is paid for.
+    pub(super) heard: bool,
     /// About how many tokens the request is, for a server that does not count.
     asked: u64,
+    /// Bytes of what the model thought, which nobody is shown.
+    thought: usize,
 }
 
 /// A tool call that grows.
@@ -60,6 +64,11 @@ impl ModelAnswer {
         self.text.push_str(apart);
         self.text.push_str(piece);
         Ok(())
+    }
+
+    /// More of what the model thinks.
+    pub(super) fn think(&mut self, piece: &str) {
+        self.thought += piece.len();
     }
 
     /// What is said next begins a paragraph, unless it is the first.
@@ -115,18 +124,20 @@ impl ModelAnswer {
         self.argue(index, arguments)
     }
 
-    /// Whether anything of it has come.
+    /// Whether anything of it has come that is shown or done.
     pub(super) fn has_begun(&self) -> bool {
         !self.text.is_empty() || !self.calls.is_empty()
     }
 
     /// What it has cost so far: as the server said, and what has come of it at least by an
-    /// estimate. What was read is estimated where the server does not say, once anything has come.
+    /// estimate. What was read is estimated where the server does not say, once it has sent
+    /// anything.
     pub(super) fn cost(&self) -> TokenUsage {
         let calls = self.calls.iter().map(|call| call.name.len() + call.arguments.len());
-        let written = TokenUsage::estimate_tokens(self.text.len() + calls.sum::<usize>());
+        let written = self.thought + self.text.len() + calls.sum::<usize>();
+        let written = TokenUsage::estimate_tokens(written);
         let input_tokens = match self.usage.input_tokens {
-            0 if self.has_begun() => self.asked,
+            0 if self.heard || self.has_begun() => self.asked,
             told => told,
         };
         TokenUsage { input_tokens, output_tokens: self.usage.output_tokens.max(written) }

@@ -72,11 +72,14 @@ impl Dialect {
     /// # Errors
     /// [`AttemptFailure`] when the event tells of an error, or the answer grows too large.
     pub(super) fn hear(self, data: &str, answer: &mut ModelAnswer) -> Result<StreamState, AttemptFailure> {
-        match self {
+        let heard = match self {
             Self::Chat(_) => chat::hear(data, answer),
             Self::Anthropic => anthropic::hear(data, answer),
             Self::Responses { max_output_tokens } => responses::hear(data, max_output_tokens, answer),
-        }
+        };
+        // An error alone is no sign that a model has read anything.
+        answer.heard |= heard.is_ok();
+        heard
     }
 }
 

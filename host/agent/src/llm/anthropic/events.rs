@@ -19,7 +19,8 @@ pub(in crate::llm) fn hear(data: &str, answer: &mut ModelAnswer) -> Result<Strea
             Some("input_json_delta") => {
                 answer.argue(index, event["delta"]["partial_json"].as_str().unwrap_or_default())?;
             }
-            // Thinking, signatures, citations: nobody reads them here.
+            Some("thinking_delta") => answer.think(event["delta"]["thinking"].as_str().unwrap_or_default()),
+            // Signatures, citations: nobody reads them here.
             _ => {}
         },
         "message_delta" => {

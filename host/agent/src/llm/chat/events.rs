@@ -25,6 +25,9 @@ pub(in crate::llm) fn hear(data: &str, answer: &mut ModelAnswer) -> Result<Strea
     }
     let choice = &chunk["choices"][0];
     let delta = &choice["delta"];
+    // The same under the one name or the other; some servers send both.
+    let thought = delta["reasoning_content"].as_str().or_else(|| delta["reasoning"].as_str());
+    answer.think(thought.unwrap_or_default());
     say(&delta["content"], answer)?;
     // Some servers send every field, empty where it says nothing.
     if let Some(text) = delta["refusal"].as_str().filter(|text| !text.is_empty()) {
@@ -52,6 +55,8 @@ fn say(content: &Value, answer: &mut ModelAnswer) -> Result<(), AttemptFailure> 
     match content {
         Value::String(text) => answer.say(text),
         Value::Array(parts) => {
+            let thoughts = parts.iter().flat_map(|part| part["thinking"].as_array().into_iter().flatten());
+            thoughts.filter_map(|thought| thought["text"].as_str()).for_each(|text| answer.think(text));
             let texts = parts.iter().filter(|part| part["type"] == "text");
             texts.filter_map(|part| part["text"].as_str()).try_for_each(|text| answer.say(text))
         }

@@ -28,6 +28,7 @@ pub(in crate::llm) fn hear(
             answer.stop = Stop::Declined;
             answer.say(delta)?;
         }
+        "response.reasoning_text.delta" | "response.reasoning_summary_text.delta" => answer.think(delta),
         "response.function_call_arguments.delta" => answer.argue(place, delta)?,
         // The whole once more, which counts if a piece of it was lost.
         "response.function_call_arguments.done" => {

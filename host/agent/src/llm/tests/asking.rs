@@ -9,6 +9,7 @@ use crate::turn::{
     Conversation, Delta, HistoryEntry, Provider, ProviderError, StepReply, StepRequest, TokenUsage,
 };
 use cofferdam_warden::attachments::Attachments;
+use serde_json::json;
 use std::time::Duration;
 use support::llm::{Call, Dialect, LlmServer, Turn};
 
@@ -140,6 +141,21 @@ async fn what_a_server_has_counted_is_paid_for_though_nothing_came_of_it() {
     llm.otherwise(|_| Turn::status(503));
     let down = ask(&model, "hello").await.0.expect_err("no answer");
     assert!(matches!(down, ProviderError::Unavailable(_)), "{down:?}");
+}
+
+/// A server whose model thinks, and breaks off before it says anything.
+#[tokio::test]
+async fn every_attempt_at_which_a_model_thought_is_paid_for() {
+    let llm = server().await;
+    let thinks = json!({ "choices": [{ "delta": { "reasoning_content": "x".repeat(40) } }] });
+    llm.otherwise(move |_| Turn::plain("text/event-stream", &format!("data: {thinks}\n\n")));
+    let (reply, Heard(texts, told)) = hear(&model(&llm, quick()), "hello").await;
+    let attempts = u64::from(REQUEST_ATTEMPTS_MAX);
+    let asked = TokenUsage::estimate_tokens(llm.requests()[0].bytes);
+    let all = TokenUsage { input_tokens: attempts * asked, output_tokens: attempts * 10 };
+    assert_eq!((texts.len(), told), (0, Some(all)), "it was told as it came");
+    let broke_off = reply.expect_err("no answer");
+    assert!(matches!(broke_off, ProviderError::BrokeOff { usage, .. } if usage == all), "{broke_off:?}");
 }
 
 /// A person who stops an answer drops it with its cost: that is told before, of arguments too,

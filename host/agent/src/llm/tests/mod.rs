@@ -10,13 +10,16 @@ mod garbled;
 mod recorded;
 
 use super::answer::ModelAnswer;
+use super::chat::LimitField;
 use super::dialect::Dialect;
 use super::events::Events;
 use super::failure::AttemptFailure;
 use super::http::{AnswerListener, hear_answer};
 use super::messages::{Prompt, messages, tools};
 use super::parts::{PartShape, PromptPart, PromptParts};
-use crate::turn::{Conversation, Delta, HistoryEntry, StepReply, StepRequest, ToolCall, ToolSpec};
+use crate::turn::{
+    Conversation, Delta, HistoryEntry, StepReply, StepRequest, TokenUsage, ToolCall, ToolSpec,
+};
 use bytes::Bytes;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_warden::attachments::Attachments;
@@ -131,4 +134,34 @@ fn everything() -> Vec<HistoryEntry> {
         HistoryEntry::Assistant { text: Some("Done.".into()), tool_calls: Vec::new() },
         user("thanks", None),
     ]
+}
+
+#[test]
+fn what_a_model_thinks_is_paid_for_in_every_dialect() {
+    let chat = Dialect::Chat(LimitField::MaxTokens);
+    let responses = Dialect::Responses { max_output_tokens: 1000 };
+    let thought = "x".repeat(40);
+    let in_parts = json!([{ "type": "thinking", "thinking": [{ "type": "text", "text": thought }] }]);
+    for (dialect, event) in [
+        (chat, json!({ "choices": [{ "delta": { "reasoning_content": thought, "reasoning": thought } }] })),
+        (chat, json!({ "choices": [{ "delta": { "reasoning": thought } }] })),
+        (chat, json!({ "choices": [{ "delta": { "content": in_parts } }] })),
+        (
+            Dialect::Anthropic,
+            json!({ "type": "content_block_delta", "delta": { "type": "thinking_delta", "thinking": thought } }),
+        ),
+        (responses, json!({ "type": "response.reasoning_text.delta", "delta": thought })),
+        (responses, json!({ "type": "response.reasoning_summary_text.delta", "delta": thought })),
+    ] {
+        let mut answer = ModelAnswer::for_request(100);
+        dialect.hear(&event.to_string(), &mut answer).expect("an event");
+        assert_eq!(answer.cost(), TokenUsage { input_tokens: 100, output_tokens: 10 }, "{event}");
+        assert!(!answer.has_begun(), "nobody is shown it: {event}");
+    }
+    // An event of any kind shows that the request was taken, and an error does not.
+    for (event, input_tokens) in [(r#"{"choices":[]}"#, 100), (r#"{"error":{"message":"full"}}"#, 0)] {
+        let mut answer = ModelAnswer::for_request(100);
+        assert_eq!(chat.hear(event, &mut answer).is_ok(), input_tokens > 0);
+        assert_eq!(answer.cost(), TokenUsage { input_tokens, output_tokens: 0 });
+    }
 }

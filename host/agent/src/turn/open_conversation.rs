@@ -8,7 +8,7 @@ use super::{Conversation, HistoryEntry, ToolCall};
 use cofferdam_core::attachment::addendum as told_of;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::message::OutgoingAttachment;
-use cofferdam_store::{AttemptRow, BlobHolder, TakeUpRequest, WhoseTurn, now_ms};
+use cofferdam_store::{AttemptRow, BlobHolder, Store, TakeUpRequest, WhoseTurn, now_ms};
 use cofferdam_warden::attachments::Attachments;
 use std::time::Duration;
 
@@ -30,6 +30,8 @@ pub(super) struct OpenConversation {
     files: Vec<OutgoingAttachment>,
     /// Absent where no turn is kept.
     keeping: Option<HistoryPlace>,
+    /// Where its tokens are charged, and to whom, though it is not kept.
+    charged: Option<(Store, WhoseTurn)>,
 }
 
 /// Where a conversation is kept, and for whom.
@@ -45,7 +47,13 @@ impl OpenConversation {
     pub(super) fn new_unkept(turn: TurnId, request: HistoryEntry) -> Self {
         let conversation = Conversation { entries: vec![request] };
         let (turns, files) = (vec![turn.clone()], Vec::new());
-        Self { conversation, turns, start: 0, turn, tokens: 0, left_out: 0, files, keeping: None }
+        let (keeping, charged) = (None, None);
+        Self { conversation, turns, start: 0, turn, tokens: 0, left_out: 0, files, keeping, charged }
+    }
+
+    /// The same, with each step charged when it is taken.
+    pub(super) fn charge_to(self, store: Store, whose: WhoseTurn) -> Self {
+        Self { charged: Some((store, whose)), ..self }
     }
 
     /// What was kept, with its last request as the one that is to be answered. It may have been
@@ -63,7 +71,8 @@ impl OpenConversation {
         let files = kept[start..].iter().flat_map(|kept| kept.besides.files.clone()).collect();
         let turns = kept.iter().map(|kept| kept.turn.clone()).collect();
         let conversation = Conversation { entries: kept.into_iter().map(|kept| kept.entry).collect() };
-        Some(Self { conversation, turns, start, turn, tokens, left_out, files, keeping: Some(keeping) })
+        let (keeping, charged) = (Some(keeping), None);
+        Some(Self { conversation, turns, start, turn, tokens, left_out, files, keeping, charged })
     }
 
     /// The same with a new request of the turn at the end, which is kept unless it is there
@@ -88,7 +97,7 @@ impl OpenConversation {
         Self::resume(keeping, kept).ok_or_else(|| HistoryError::Unreadable("the request is not in it".into()))
     }
 
-    /// Adds an entry, once it is kept.
+    /// Adds an entry, once it is kept and charged.
     pub(super) async fn push(
         &mut self,
         entry: HistoryEntry,
@@ -97,6 +106,8 @@ impl OpenConversation {
         if let Some(HistoryPlace { history, whose, .. }) = &self.keeping {
             let n = self.turns.iter().filter(|turn| **turn == self.turn).count();
             history.append(whose, n, &entry, &besides).await?;
+        } else {
+            self.charge(besides.tokens).await?;
         }
         if matches!(entry, HistoryEntry::Assistant { .. }) {
             self.left_out = besides.left_out;
@@ -143,10 +154,20 @@ impl OpenConversation {
 
     /// Charges what the turn has cost without an entry to show for it.
     pub(super) async fn spend(&mut self, tokens: u64) -> Result<(), HistoryError> {
-        if let Some(HistoryPlace { history, whose, .. }) = self.keeping.as_ref().filter(|_| tokens > 0) {
-            history.store.spend(whose, tokens).await?;
-        }
+        self.charge(tokens).await?;
         self.tokens = self.tokens.saturating_add(tokens);
+        Ok(())
+    }
+
+    async fn charge(&self, tokens: u64) -> Result<(), HistoryError> {
+        let (store, whose) = match (&self.keeping, &self.charged) {
+            (Some(place), _) => (&place.history.store, &place.whose),
+            (None, Some((store, whose))) => (store, whose),
+            (None, None) => return Ok(()),
+        };
+        if tokens > 0 {
+            store.spend(whose, tokens).await?;
+        }
         Ok(())
     }
 

@@ -18,6 +18,7 @@ use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_core::secret::redact;
 use cofferdam_warden::attachments::Attachments;
 use std::sync::Arc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// Calls of one step; what is asked for beyond them is dropped, and the model told so.
@@ -50,6 +51,7 @@ pub(super) struct Rounds<'a> {
     pub(super) talk: OpenConversation,
     /// Ends what is under way, for any reason.
     pub(super) stop: CancellationToken,
+    started: Instant,
 }
 
 /// What a turn says at its end.
@@ -100,14 +102,15 @@ impl From<HistoryError> for EarlyEnd {
 impl<'a> Rounds<'a> {
     pub(super) fn new(parts: TurnServices<'a>, around: TurnOptions, talk: OpenConversation) -> Self {
         let stop = around.cancelled.child_token();
-        Self { parts, around, talk, stop }
+        Self { parts, around, talk, stop, started: Instant::now() }
     }
 
     /// Goes on until there is an answer; with it the files that go out, and those that came in. More
-    /// can be asked after it.
+    /// can be asked after it, in what is left of the time.
     pub(super) async fn go_on(&mut self) -> TurnEnd {
         // A crash gives no time back; a retry is a turn of its own.
-        let left = self.parts.limits.deadline.0.saturating_sub(self.talk.age());
+        let age = self.talk.age().max(self.started.elapsed());
+        let left = self.parts.limits.deadline.0.saturating_sub(age);
         let stop = self.stop.clone();
         if left.is_zero() {
             // Before anything goes on: nobody is asked any more, and what there is is told.

@@ -1,7 +1,6 @@
 //! A task of a workflow as a turn of its own: nothing of other conversations is in it, nothing in
 //! it is a command, and what it answers is held to what the task wants before anybody believes it.
 
-use super::history::HistoryError;
 use super::instructions::instructions_of_task;
 use super::open_conversation::OpenConversation;
 use super::rounds::{Rounds, TurnOptions};
@@ -42,8 +41,9 @@ pub enum TaskFailure {
 
 impl Runner {
     /// Answers a task; what `read` made of the answer. Where that says what is wrong with it
-    /// instead, the model is asked once more. The text of the turn is not looked at. A task has no
-    /// reply, so it is not among the requests to which others hand files.
+    /// instead, the model is asked once more, in what is left of the turn's time. Each step is
+    /// charged when it is taken. The text of the turn is not looked at. A task has no reply, so it
+    /// is not among the requests to which others hand files.
     ///
     /// # Errors
     /// [`TaskFailure`].
@@ -59,28 +59,21 @@ impl Runner {
             return Err(TaskFailure::NoModel);
         }
         let TaskRequest { instructions, prompt, list, shown } = request;
-        let (attachments, turn_id) = (turn.attachments.clone(), turn.id.clone());
-        let talk = OpenConversation::new_unkept(
-            turn.id.clone(),
-            HistoryEntry::Task { prompt, list, shown, attachments },
-        );
+        let attachments = turn.attachments.clone();
+        let asked = HistoryEntry::Task { prompt, list, shown, attachments };
+        let whose = WhoseTurn {
+            session: SessionId::new(turn.id.as_str()),
+            turn: turn.id.clone(),
+            caller: turn.caller.clone(),
+        };
+        let talk =
+            OpenConversation::new_unkept(turn.id.clone(), asked).charge_to(self.history.store.clone(), whose);
         let (instructions, specs) = (instructions_of_task(&instructions), self.tools.specs());
         let parts = self.parts(&*self.provider, &instructions, &specs);
         let progress: Arc<dyn StepListener> = Arc::new(());
         let around = TurnOptions { turn, progress, journal, cancelled: cancel.clone() };
-        let whose = WhoseTurn {
-            session: SessionId::new(turn_id.as_str()),
-            turn: turn_id,
-            caller: around.turn.caller.clone(),
-        };
         let mut rounds = Rounds::new(parts, around, talk);
-        let answered = ask_until_read(&mut rounds, read, cancel).await;
-        // A task is kept in no conversation, so what it cost is charged here.
-        let charged = self.history.store.spend(&whose, rounds.talk.tokens).await;
-        if let Err(error) = charged.map_err(HistoryError::from) {
-            tracing::warn!(%error, "what a task cost is charged to nobody");
-        }
-        answered
+        ask_until_read(&mut rounds, read, cancel).await
     }
 }
 

@@ -9,6 +9,7 @@ mod resume;
 mod secrets;
 mod steering;
 mod stopping;
+mod tasks;
 mod whose;
 mod words;
 

@@ -150,7 +150,7 @@ impl Executor {
                 recipient: ready.to.sender.clone(),
                 turn: turn.clone(),
                 texts: texts(&reply),
-                is_awaited: is_awaited(run, n),
+                is_awaited: is_awaited(run, n, n),
                 reply,
                 files,
                 place: private.place,
@@ -218,8 +218,9 @@ impl Executor {
         };
         let from = sent.to.to_string();
         let patience = i64::try_from(ready.timeout.0.as_millis()).unwrap_or(i64::MAX);
-        let of = Some(work.reply_to);
-        let new = NewWait { run: run.id.clone(), task: n, of, from: from.clone(), patience };
+        let (id, of) = (run.id.clone(), Some(work.reply_to));
+        let is_awaited_later = is_awaited(run, work.reply_to, n);
+        let new = NewWait { run: id, task: n, of, from: from.clone(), patience, is_awaited_later };
         match self.store.wait(new, now_ms()).await? {
             WaitState::Open { begins, .. } => {
                 if begins {
@@ -228,8 +229,7 @@ impl Executor {
                 Ok(TaskResult::Waits)
             }
             WaitState::Replied(reply) => {
-                let by = sent.to;
-                self.note(run, WorkflowState::Resumed, Some(&by))?;
+                self.note(run, WorkflowState::Resumed, Some(&sent.to))?;
                 self.end(run, n, Ok(serde_json::from_str(&reply).unwrap_or_default())).await
             }
             WaitState::TimedOut => match ready.otherwise {
@@ -255,8 +255,7 @@ impl Executor {
         cancel: &CancellationToken,
     ) -> Result<Value, ToolError> {
         let ready = run.plan.question(work, outputs)?;
-        let who_began = || run.by.clone();
-        let from = ready.from.unwrap_or_else(who_began);
+        let from = ready.from.unwrap_or_else(|| run.by.clone());
         let messenger = self.messenger(&from, cancel).await?;
         if ready.text.encode_utf16().count() > SHOWN_UNITS_MAX {
             let message =
@@ -264,7 +263,8 @@ impl Executor {
             return Err(ToolError::new(ErrorCode::TooLarge, message));
         }
         let patience = i64::try_from(ready.timeout.0.as_millis()).unwrap_or(i64::MAX);
-        let new = NewWait { run: run.id.clone(), task: n, of: None, from: from.to_string(), patience };
+        let (id, asked) = (run.id.clone(), from.to_string());
+        let new = NewWait { run: id, task: n, of: None, from: asked, patience, is_awaited_later: false };
         let left = self.begin_question(run, new).await?;
         let approver = retry_reach(|| messenger.approver(&from.sender, left), cancel).await?;
         let turn = turn_of(run, &run.plan.tasks[n].id);
@@ -391,9 +391,9 @@ fn part_text(body: &str) -> String {
     words.map_or_else(|| body.to_owned(), str::to_owned)
 }
 
-/// Whether a task waits for the reply to this one's message.
-fn is_awaited(run: &PreparedRun, n: usize) -> bool {
-    run.plan.tasks.iter().any(|task| matches!(&task.work, PlannedWork::Wait(wait) if wait.reply_to == n))
+/// Whether a task behind this one waits for the reply to the message of task `of`.
+fn is_awaited(run: &PreparedRun, of: usize, n: usize) -> bool {
+    run.plan.tasks[n + 1..].iter().any(|task| matches!(&task.work, PlannedWork::Wait(w) if w.reply_to == of))
 }
 
 #[cfg(test)]

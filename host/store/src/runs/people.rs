@@ -69,6 +69,8 @@ pub struct NewWait {
     pub from: String,
     /// How long, in milliseconds.
     pub patience: i64,
+    /// Whether a later task waits for the reply to the same message, which then stays open.
+    pub is_awaited_later: bool,
 }
 
 /// How a wait stands.
@@ -339,7 +341,7 @@ fn wait(tx: &Tx<'_>, new: &NewWait, now: i64) -> Result<WaitState, StoreError> {
         })?
         .unwrap_or(now);
     let Some(of) = new.of else { return Ok(WaitState::Open { begins, until }) };
-    if until <= now {
+    if until <= now && !new.is_awaited_later {
         tx.run(
             "UPDATE run_message SET state = 'timed_out' WHERE run = ?1 AND n = ?2 AND state = 'open'",
             params![run, of],
@@ -353,7 +355,7 @@ fn wait(tx: &Tx<'_>, new: &NewWait, now: i64) -> Result<WaitState, StoreError> {
     )?;
     Ok(match found {
         Some((state, Some(answer))) if state == "replied" => WaitState::Replied(answer),
-        Some((state, _)) if state == "open" => WaitState::Open { begins, until },
+        Some((state, _)) if state == "open" && until > now => WaitState::Open { begins, until },
         _ => WaitState::TimedOut,
     })
 }

@@ -144,6 +144,57 @@ pub(super) async fn a_run_that_is_opened_again_waits_again_and_keeps_what_was_sa
     assert_eq!(pending(&fixture).await, [2, 3], "a second one is an ordinary message");
 }
 
+/// Begins a run of three tasks: the first has asked, and is out as this message.
+async fn three(store: &Store, id: &str, out: &str) {
+    let tasks = ["ask", "answer", "more"].map(str::to_owned).to_vec();
+    assert!(store.begin_run(NewRun { tasks, ..run(id) }, 9).await.expect("begun"));
+    store.begin_task(id, 0).await.expect("begun");
+    let kept = store.keep_message(message(id)).await.expect("kept").expect("the first time");
+    store.mark_part_sent(&kept.turn, 0, out).await.expect("noted");
+    store.load_send_state(&kept.turn).await.expect("noted");
+    store.end_task(id, 0, RunEnd::Done("{}".into())).await.expect("ended");
+    store.begin_task(id, 1).await.expect("begun");
+}
+
+pub(super) async fn a_second_wait_for_the_same_message_has_its_own_time<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let store = &fixture.store;
+    let later = now_ms() + 2 * HOUR;
+    // Somebody replies before the second wait begins, or while it lasts.
+    for (id, out, is_early) in [("w-1", "77", true), ("w-2", "78", false)] {
+        three(store, id, out).await;
+        let first = NewWait { is_awaited_later: true, ..wait(id) };
+        let began = store.wait(first.clone(), now_ms()).await.expect("waits");
+        assert!(matches!(began, WaitState::Open { begins: true, .. }), "{began:?}");
+        assert_eq!(store.wait(first, later).await.expect("asked"), WaitState::TimedOut);
+        let reply = async || {
+            let update = answering(out.parse().expect("a number"), "ben", out, "x");
+            store.persist(CHANNEL, vec![update]).await.expect("kept");
+        };
+        if is_early {
+            reply().await;
+        }
+        store.end_task(id, 1, RunEnd::Done("{}".into())).await.expect("ended");
+        store.begin_task(id, 2).await.expect("begun");
+        let second = NewWait { task: 2, ..wait(id) };
+        if !is_early {
+            let began = store.wait(second.clone(), later).await.expect("waits");
+            assert!(matches!(began, WaitState::Open { begins: true, .. }), "{began:?}");
+            assert!(!store.runs_to_go_on(later, 9 * HOUR).await.expect("asked").contains(&id.to_owned()));
+            reply().await;
+        }
+        let resolved = store.wait(second, later).await.expect("asked");
+        assert_eq!(resolved, WaitState::Replied(format!("{{\"n\":{out}}}")), "{id}");
+    }
+    assert_eq!(pending(&fixture).await, [0_i64; 0]);
+    // The last one closes it.
+    three(store, "w-3", "79").await;
+    store.wait(wait("w-3"), now_ms()).await.expect("waits");
+    assert_eq!(store.wait(wait("w-3"), later).await.expect("asked"), WaitState::TimedOut);
+    store.persist(CHANNEL, vec![answering(79, "ben", "79", "x")]).await.expect("kept");
+    assert_eq!(pending(&fixture).await, [79], "too late");
+}
+
 pub(super) async fn a_wait_is_of_one_task_that_runs<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let store = &fixture.store;

@@ -36,7 +36,14 @@ pub(super) fn reply() -> NewReply {
 }
 
 pub(super) fn wait(id: &str) -> NewWait {
-    NewWait { run: id.into(), task: 1, of: Some(0), from: "paper:ben".into(), patience: HOUR }
+    NewWait {
+        run: id.into(),
+        task: 1,
+        of: Some(0),
+        from: "paper:ben".into(),
+        patience: HOUR,
+        is_awaited_later: false,
+    }
 }
 
 /// A message that replies to another one.
@@ -194,7 +201,7 @@ pub(super) async fn the_end_of_a_run_is_told_once_where_that_was_promised<E: Eng
     assert_eq!(store.runs_to_go_on(now_ms(), HOUR).await.expect("asked"), ["w-3"]);
     assert_eq!(store.runs_in_calls().await.expect("asked"), BTreeSet::from(["w-3".to_owned()]));
     // What a task itself asks somebody is no call.
-    let asked = NewWait { run: "w-3".into(), task: 0, of: None, from: "paper:ben".into(), patience: HOUR };
+    let asked = NewWait { task: 0, of: None, ..wait("w-3") };
     assert!(matches!(
         store.wait(asked, now_ms()).await.expect("waits"),
         WaitState::Open { begins: true, .. }

@@ -255,8 +255,11 @@ impl Store {
                      WHERE run = ?1 AND state <> 'done'",
                     [&run],
                 )?;
+                // What nobody waits for any more would take a late reply away from its person.
                 tx.run(
-                    "UPDATE run_message SET state = 'open' WHERE run = ?1 AND state = 'timed_out'",
+                    "UPDATE run_message SET state = 'open' WHERE run = ?1 AND state = 'timed_out' AND EXISTS (
+                         SELECT 1 FROM run_task WHERE run_task.run = ?1 AND waits_of = run_message.n
+                         AND run_task.state <> 'done')",
                     [&run],
                 )?;
                 forget_refused(tx, &run)?;

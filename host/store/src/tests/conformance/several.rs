@@ -144,6 +144,20 @@ pub(super) async fn a_run_that_is_opened_again_waits_again_and_keeps_what_was_sa
     assert_eq!(pending(&fixture).await, [2, 3], "a second one is an ordinary message");
 }
 
+pub(super) async fn a_run_that_is_opened_again_does_not_wait_for_what_went_on_without_a_reply<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let store = &fixture.store;
+    three(store, "w-1", "77").await;
+    store.wait(wait("w-1"), now_ms()).await.expect("waits");
+    assert_eq!(store.wait(wait("w-1"), now_ms() + 2 * HOUR).await.expect("asked"), WaitState::TimedOut);
+    store.end_task("w-1", 1, RunEnd::Done("{}".into())).await.expect("ended");
+    store.begin_task("w-1", 2).await.expect("begun");
+    store.end_task("w-1", 2, RunEnd::Failed("{}".into())).await.expect("ended");
+    assert!(store.reopen_run("w-1").await.expect("reopened"));
+    store.persist(CHANNEL, vec![answering(1, "ben", "77", "x")]).await.expect("kept");
+    assert_eq!(pending(&fixture).await, [1], "an ordinary message");
+}
+
 /// Begins a run of three tasks: the first has asked, and is out as this message.
 async fn three(store: &Store, id: &str, out: &str) {
     let tasks = ["ask", "answer", "more"].map(str::to_owned).to_vec();

@@ -238,7 +238,8 @@ impl Store {
         .await
     }
 
-    /// Has the waits and deadlines of the one `serve`'s runs follow a clock that was set.
+    /// Has the waits and deadlines of the one `serve`'s runs follow a clock that was set, and what
+    /// people are asked: a press in time counts.
     pub async fn shift_waits(&self, by: i64) -> Result<(), StoreError> {
         self.write(move |tx| {
             let served =
@@ -250,6 +251,8 @@ impl Store {
                 [by],
             )?;
             tx.run(&format!("UPDATE run SET began_at = began_at + ?1 WHERE {served}"), [by])?;
+            // Those of turns as well: they wait as long as is configured.
+            tx.run("UPDATE approval SET expires_at = expires_at + ?1 WHERE state = 'asked'", [by])?;
             due::note_all(tx)
         })
         .await

@@ -2,6 +2,7 @@
 //! done twice, and it goes on by itself.
 
 use super::super::PDF;
+use super::approve::{PUBLISH, press, question};
 use super::holding::Holding;
 use super::{ANN, ASK, BEN, CAT, PATIENCE, World};
 use crate::soak::clock::Clock;
@@ -104,6 +105,24 @@ async fn a_clock_that_is_set_while_the_store_is_away_is_told_once_waits_follow()
     world.logs("the clock was set").await?;
     world.follows(&until, 3600).await?;
     assert_eq!(world.log().matches("the clock was set").count(), 1, "{}", world.log());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_clock_that_is_set_leaves_a_question_its_time() -> anyhow::Result<()> {
+    let mut world = World::stopped(&[PUBLISH]).await?;
+    let Some(clock) = Clock::make(world.home.dir())? else { return Ok(()) };
+    let moved = clock.environment()?;
+    let environment: Vec<_> = moved.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    world.launch(&[], &environment)?;
+    let asked = world.ask("/publish");
+    let shown = question(&world).await?;
+    world.stands("waiting").await?;
+    // Far more than the hour that it waits.
+    clock.jump(3 * 3600)?;
+    world.logs("the clock was set").await?;
+    world.server.push(press(BEN, &shown, 0));
+    world.answer(&asked, "published by telegram:5000000002").await?;
     Ok(())
 }
 

@@ -130,6 +130,22 @@ pub(super) async fn what_was_denied_is_asked_anew_once_its_run_is_opened_again<E
     assert!(open.iter().any(|row| row.id == earlier), "{open:?}");
 }
 
+pub(super) async fn an_approval_follows_a_clock_that_is_set<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let store = &fixture.store;
+    // The clock went an hour ahead, so its time seems to be over.
+    let hour = 3_600_000;
+    let new = approval("w-1/ok/0", "a");
+    let (asked, _) = store.ask(NewApproval { expires_at: new.expires_at - hour, ..new }).await.expect("it");
+    let (denied, _) = store.ask(approval("t/0", "a")).await.expect("it");
+    let before = store.decide(&denied.id, ApprovalState::Denied, None).await.expect("it");
+    store.shift_waits(hour).await.expect("shifted");
+    let approved = store.decide(&asked.id, ApprovalState::Approved, Some("7".into())).await.expect("it");
+    let approved = approved.map(|row| (row.state, row.expires_at));
+    assert_eq!(approved, Some((ApprovalState::Approved, asked.expires_at + hour)));
+    assert_eq!(store.approval(&denied.id).await.expect("it"), before, "it is over");
+}
+
 pub(super) async fn approved_paths_are_each_persons_and_tools_own_and_forgotten_in_time<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let of = |sender: &str, tool: &str| ApprovedPaths {

@@ -9,13 +9,10 @@ use cofferdam_core::id::{Caller, SessionId};
 use cofferdam_store::{DueWait, GoingOn, KeptRun, StoreError, now_ms};
 use serde_json::{Value, json};
 
-/// The parts of an album come within so many milliseconds of each other.
-const ALBUM_MS: i64 = 2_000;
-
 impl WorkflowService {
     /// Has requests go on whose wait is over, and ends what nobody goes on with.
     pub(super) async fn look_at_turns(&self) -> Result<(), StoreError> {
-        for due in self.0.store.due_waits(now_ms(), ALBUM_MS).await? {
+        for due in self.0.store.due_waits(now_ms()).await? {
             if let Some(kept) = self.0.store.load_run(&due.run).await? {
                 self.go_on(&kept, due).await?;
             }

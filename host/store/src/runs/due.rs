@@ -5,6 +5,9 @@ use crate::StoreError;
 use crate::tx::Tx;
 use crate::value::params;
 
+/// The parts of an album come within so many milliseconds of each other.
+pub(super) const ALBUM_MS: i64 = 2_000;
+
 /// The runs of `serve` that have something to do at ?1, or began ?2 milliseconds before it, the
 /// oldest first; those alone whose files the node has that ?3 names, if it names one.
 pub(super) fn to_go_on(home: Option<&str>) -> String {
@@ -65,20 +68,28 @@ pub(super) const UNANSWERED: &str = "SELECT run FROM run
 /// Runs that ended up to ?1, whose end is still to be noted elsewhere.
 pub(super) const UNNOTED: &str = "SELECT run FROM run WHERE unnoted = 1 AND ended_at <= ?1 ORDER BY ended_at";
 
-/// 0 where anything but the reply to a message that is out is waited for.
-const DUE: &str = "UPDATE run SET due_at = coalesce((
-        SELECT min(CASE WHEN message.state = 'open' THEN task.waits_until ELSE 0 END) FROM run_task AS task
-        LEFT JOIN run_message AS message ON message.run = task.run AND message.n = task.waits_of
-        WHERE task.run = run.run AND task.state = 'running' AND task.waits_until IS NOT NULL), 0)";
+/// 0 where anything but the reply to a message that is out, or the rest of it, is waited for.
+fn due() -> String {
+    format!(
+        "UPDATE run SET due_at = coalesce((
+            SELECT min(CASE WHEN message.state = 'open' THEN task.waits_until
+                            WHEN message.state = 'replied' AND message.album IS NOT NULL
+                            THEN coalesce(message.replied_at, 0) + {ALBUM_MS}
+                            ELSE 0 END)
+            FROM run_task AS task
+            LEFT JOIN run_message AS message ON message.run = task.run AND message.n = task.waits_of
+            WHERE task.run = run.run AND task.state = 'running' AND task.waits_until IS NOT NULL), 0)"
+    )
+}
 
 /// Notes when a run has something to do.
 pub(super) fn note(tx: &Tx<'_>, run: &str) -> Result<(), StoreError> {
-    tx.run(&format!("{DUE} WHERE run = ?1"), [run])
+    tx.run(&format!("{} WHERE run = ?1", due()), [run])
 }
 
 /// The same for all that are open.
 pub(super) fn note_all(tx: &Tx<'_>) -> Result<(), StoreError> {
-    tx.run(&format!("{DUE} WHERE state = 'running' AND due_at <> 0"), params![])
+    tx.run(&format!("{} WHERE state = 'running' AND due_at <> 0", due()), params![])
 }
 
 #[cfg(test)]

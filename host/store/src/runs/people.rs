@@ -76,8 +76,8 @@ pub struct NewWait {
 /// How a wait stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WaitState {
-    /// Nobody has replied. Whether it has begun just now, and until when it goes on, in
-    /// milliseconds since 1970 UTC.
+    /// Nobody has replied, or further parts of the reply may come. Whether it has begun just now,
+    /// and until when it goes on, in milliseconds since 1970 UTC.
     Open {
         /// Whether this is its beginning.
         begins: bool,
@@ -251,6 +251,7 @@ impl Store {
                 [by],
             )?;
             tx.run(&format!("UPDATE run SET began_at = began_at + ?1 WHERE {served}"), [by])?;
+            tx.run(&format!("UPDATE run_message SET replied_at = replied_at + ?1 WHERE {served}"), [by])?;
             // Those of turns as well: they wait as long as is configured.
             tx.run("UPDATE approval SET expires_at = expires_at + ?1 WHERE state = 'asked'", [by])?;
             due::note_all(tx)
@@ -268,6 +269,7 @@ impl Store {
                 [now],
             )?;
             tx.run("UPDATE run SET began_at = ?1 WHERE state = 'running' AND began_at > ?1", [now])?;
+            tx.run("UPDATE run_message SET replied_at = ?1 WHERE replied_at > ?1", [now])?;
             due::note_all(tx)
         })
         .await
@@ -351,14 +353,18 @@ fn wait(tx: &Tx<'_>, new: &NewWait, now: i64) -> Result<WaitState, StoreError> {
         )?;
     }
     due::note(tx, run)?;
+    // Of an album when its last part came.
     let found = tx.query_optional(
-        "SELECT state, answer FROM run_message WHERE run = ?1 AND n = ?2",
+        "SELECT state, answer, CASE WHEN album IS NULL THEN NULL ELSE replied_at END
+         FROM run_message WHERE run = ?1 AND n = ?2",
         params![run, of],
-        |row| Ok((row.get::<String>(0)?, row.get::<Option<String>>(1)?)),
+        |row| Ok((row.get::<String>(0)?, row.get::<Option<String>>(1)?, row.get::<Option<i64>>(2)?)),
     )?;
+    let may_go_on = |last: Option<i64>| last.is_some_and(|last| last > now - due::ALBUM_MS);
     Ok(match found {
-        Some((state, Some(answer))) if state == "replied" => WaitState::Replied(answer),
-        Some((state, _)) if state == "open" && until > now => WaitState::Open { begins, until },
+        Some((state, _, last)) if state == "replied" && may_go_on(last) => WaitState::Open { begins, until },
+        Some((state, Some(answer), _)) if state == "replied" => WaitState::Replied(answer),
+        Some((state, ..)) if state == "open" && until > now => WaitState::Open { begins, until },
         _ => WaitState::TimedOut,
     })
 }

@@ -17,17 +17,20 @@ pub(crate) fn resolve(
 ) -> Result<bool, StoreError> {
     if let Some(album) = album {
         // A further part of the reply.
-        let found: Option<(i64, Option<String>)> = tx.query_optional(
-            "SELECT rowid, files FROM run_message WHERE channel = ?1 AND recipient = ?2 AND album = ?3",
+        let found: Option<(i64, String, Option<String>, Option<String>)> = tx.query_optional(
+            "SELECT rowid, run, answer, files FROM run_message
+             WHERE channel = ?1 AND recipient = ?2 AND album = ?3",
             params![channel, sender, album],
-            |row| Ok((row.get(0)?, row.get(1)?)),
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
         )?;
-        if let Some((row, files)) = found {
+        if let Some((row, run, answer, files)) = found {
+            let answer = answer.map(|answer| join_replies(&answer, &answers.reply));
             let files = join_files(files.as_deref(), answers.files.as_deref());
             tx.run(
-                "UPDATE run_message SET files = ?2, replied_at = ?3 WHERE rowid = ?1",
-                params![row, files, now_ms()],
+                "UPDATE run_message SET answer = ?2, files = ?3, replied_at = ?4 WHERE rowid = ?1",
+                params![row, answer, files, now_ms()],
             )?;
+            due::note(tx, &run)?;
             return Ok(true);
         }
     }
@@ -96,6 +99,22 @@ fn note(
     )?;
     due::note(tx, run)?;
     Ok(changed == 1)
+}
+
+/// A reply and a further part of it as one: the files of both, and the words of the first that has
+/// some.
+fn join_replies(before: &str, more: &str) -> String {
+    let read = |reply: &str| serde_json::from_str::<Value>(reply).unwrap_or_default();
+    let (mut all, mut more) = (read(before), read(more));
+    let files = |reply: &mut Value| reply.get_mut("files").and_then(Value::as_array_mut).map(std::mem::take);
+    let joined: Vec<Value> = [files(&mut all), files(&mut more)].into_iter().flatten().flatten().collect();
+    if let Some(files) = all.get_mut("files") {
+        *files = joined.into();
+    }
+    if all["text"] == "" && more["text"].is_string() {
+        all["text"] = more["text"].take();
+    }
+    all.to_string()
 }
 
 /// Two lists of files as one.

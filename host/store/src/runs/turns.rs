@@ -134,10 +134,10 @@ impl Store {
     }
 
     /// The waits that are over by `now`: somebody has replied, or nobody has in time. A reply in
-    /// several parts is over once the last of them is `settled` milliseconds old.
-    pub async fn due_waits(&self, now: i64, settled: i64) -> Result<Vec<DueWait>, StoreError> {
+    /// several parts is over once no further one comes.
+    pub async fn due_waits(&self, now: i64) -> Result<Vec<DueWait>, StoreError> {
         self.read(move |tx| {
-            tx.query_rows(due::WAITS, [now, settled], |row| {
+            tx.query_rows(due::WAITS, [now, due::ALBUM_MS], |row| {
                 let is_replied = row.get::<String>(4)? == "replied";
                 Ok(DueWait {
                     run: row.get(0)?,

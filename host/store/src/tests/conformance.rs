@@ -112,6 +112,7 @@ macro_rules! conformance {
                 a_reply_resolves_a_wait_once_and_is_answered_by_nobody
                 a_reply_counts_before_the_id_of_its_message_is_noted
                 the_same_words_in_another_message_are_not_the_message
+                an_album_is_one_reply_once_all_of_it_has_come
                 of_a_reply_a_timeout_and_an_end_one_counts
                 a_wait_follows_a_clock_that_is_set
                 the_end_of_a_run_is_told_once_where_that_was_promised

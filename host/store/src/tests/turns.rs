@@ -107,7 +107,7 @@ impl World {
     }
 
     async fn due(&self, later: i64) -> Vec<DueWait> {
-        self.store.due_waits(now_ms() + later, 2_000).await.expect("asked")
+        self.store.due_waits(now_ms() + later).await.expect("asked")
     }
 
     async fn state(&self) -> RunState {

@@ -90,6 +90,25 @@ async fn only_a_reply_of_who_was_asked_to_that_very_message_counts() -> anyhow::
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_album_is_one_reply_with_all_its_files() -> anyhow::Result<()> {
+    let world = World::running(&[ASK]).await?;
+    let (asked, question) = world.asked().await?;
+    world.stands("waiting").await?;
+    let part = |n: i64| {
+        let media = Media::with_content(&format!("part-{n}"), format!("part {n}"));
+        let document = Incoming::private(BEN).document(media.name(&format!("{n}.txt")));
+        document.media_group("g").reply_to(&question.message)
+    };
+    // The words are below the second one.
+    world.server.push_all([part(1), part(2).caption("noon"), part(3)]);
+    world.answer(&asked, "They say: noon").await?;
+    let output = &world.shown()["tasks"][1]["output"];
+    assert_eq!(output["files"].as_array().map(Vec::len), Some(3), "{output}");
+    assert_eq!(world.texts_to(BEN).len(), 1, "no part is a message of its own");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn nobody_who_is_not_served_is_written_to() -> anyhow::Result<()> {
     let to = |whom: &str| {
         format!(

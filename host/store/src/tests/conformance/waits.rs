@@ -133,6 +133,40 @@ pub(super) async fn the_same_words_in_another_message_are_not_the_message<E: Eng
     assert_eq!(pending(&fixture).await, [1], "a copy of it");
 }
 
+pub(super) async fn an_album_is_one_reply_once_all_of_it_has_come<E: Engine>() {
+    let fixture = waiting::<E>("w-1").await;
+    let store = &fixture.store;
+    let part = |update_id: i64, text: &str| {
+        let answers = WaitReply {
+            message: "77".into(),
+            text: "When is it?".into(),
+            reply: json!({ "text": text, "files": [update_id] }).to_string(),
+            files: Some(format!("[{update_id}]")),
+        };
+        let headers = Headers { answers: Some(answers), ..headers("s", "ben", QueueMode::Turn) };
+        NewUpdate { fate: UpdateFate::Pending(headers), ..new(update_id, Some("a")) }
+    };
+    let now = now_ms();
+    for (update_id, text) in [(1, ""), (2, "noon"), (3, "or later")] {
+        store.persist(CHANNEL, vec![part(update_id, text)]).await.expect("kept");
+        assert!(store.runs_to_go_on(now, HOUR).await.expect("asked").is_empty(), "more may come");
+        let still = store.wait(wait("w-1"), now).await.expect("asked");
+        assert!(matches!(still, WaitState::Open { begins: false, .. }), "{still:?}");
+    }
+    assert_eq!(pending(&fixture).await, [0_i64; 0]);
+    let later = now_ms() + 2_000;
+    assert_eq!(store.runs_to_go_on(later, HOUR).await.expect("asked"), ["w-1"]);
+    let all = json!({ "text": "noon", "files": [1, 2, 3] }).to_string();
+    assert_eq!(store.wait(wait("w-1"), later).await.expect("asked"), WaitState::Replied(all));
+    let files = store.files_of_reply("w-1", 0).await.expect("asked");
+    assert_eq!(files, Some((CHANNEL.into(), "[1,2,3]".into())));
+    // The clock was an hour ahead when the last part came.
+    store.shift_waits(HOUR).await.expect("shifted");
+    store.bound_waits(now).await.expect("bounded");
+    let resolved = store.wait(wait("w-1"), now + 2_000).await.expect("asked");
+    assert!(matches!(resolved, WaitState::Replied(_)), "{resolved:?}");
+}
+
 pub(super) async fn of_a_reply_a_timeout_and_an_end_one_counts<E: Engine>() {
     let fixture = waiting::<E>("w-1").await;
     let store = &fixture.store;

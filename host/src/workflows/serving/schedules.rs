@@ -16,7 +16,8 @@ impl WorkflowService {
         for of in &self.0.catalog.offered {
             let Some((times, to)) = &of.workflow.on.schedule else { continue };
             let now = now_ms();
-            let before = self.0.store.begin_schedule_check(&of.workflow.id, now).await?;
+            let key = (of.workflow.id.as_str(), times.as_str());
+            let before = self.0.store.begin_schedule_check(key, now).await?;
             // A clock that was set back makes nothing due twice.
             let Some(due) = schedule::latest(times, before, now) else { continue };
             let Some(messenger) = self.0.runs.messenger(&to.channel) else { continue };
@@ -29,7 +30,7 @@ impl WorkflowService {
                             "its schedule begins nothing: the person whom it is for is not served"
                         );
                     }
-                    self.0.store.end_schedule_check(&of.workflow.id, due).await?;
+                    self.0.store.end_schedule_check(key, due).await?;
                     continue;
                 }
                 // It is due still at the next look.
@@ -70,7 +71,7 @@ impl WorkflowService {
                     }
                 }
             }
-            self.0.store.end_schedule_check(&of.workflow.id, due).await?;
+            self.0.store.end_schedule_check(key, due).await?;
         }
         Ok(())
     }

@@ -275,34 +275,44 @@ impl Store {
         .await
     }
 
-    /// Since when the times of a schedule have been looked for; from `now` on where they have not.
-    pub async fn begin_schedule_check(&self, workflow: &str, now: i64) -> Result<i64, StoreError> {
-        let workflow = workflow.to_owned();
+    /// Since when the times of a schedule have been looked for; from `now` on where they have not,
+    /// or where the file of the workflow has named others until now. `of` are the workflow and the
+    /// times, as its file has them.
+    pub async fn begin_schedule_check(&self, of: (&str, &str), now: i64) -> Result<i64, StoreError> {
+        let (workflow, key) = (of.0.to_owned(), schedule_key(of));
         self.write(move |tx| {
-            let before = tx.query_optional(
-                "SELECT looked_at FROM run_schedule WHERE workflow = ?1",
-                [&workflow],
-                |row| row.get(0),
-            )?;
-            if before.is_none() {
-                tx.run(
-                    "INSERT INTO run_schedule (workflow, looked_at) VALUES (?1, ?2)",
-                    params![workflow, now],
-                )?;
+            let looked_at = |key: &str| -> Result<Option<i64>, StoreError> {
+                let found = "SELECT looked_at FROM run_schedule WHERE workflow = ?1";
+                tx.query_optional(found, [key], |row| row.get(0))
+            };
+            if let Some(before) = looked_at(&key)? {
+                return Ok(before);
             }
-            Ok(before.unwrap_or(now))
+            // Earlier releases have kept the workflow without the times.
+            let since = looked_at(&workflow)?.unwrap_or(now);
+            tx.run("DELETE FROM run_schedule WHERE workflow = ?1", [&workflow])?;
+            let others = schedule_key((&workflow, ""));
+            tx.run("DELETE FROM run_schedule WHERE substr(workflow, 1, length(?1)) = ?1", [&others])?;
+            tx.run("INSERT INTO run_schedule (workflow, looked_at) VALUES (?1, ?2)", params![key, since])?;
+            Ok(since)
         })
         .await
     }
 
     /// Notes that the times of a schedule up to this one need no further look.
-    pub async fn end_schedule_check(&self, workflow: &str, until: i64) -> Result<(), StoreError> {
-        let workflow = workflow.to_owned();
+    pub async fn end_schedule_check(&self, of: (&str, &str), until: i64) -> Result<(), StoreError> {
+        let key = schedule_key(of);
         self.write(move |tx| {
-            tx.run("UPDATE run_schedule SET looked_at = ?2 WHERE workflow = ?1", params![workflow, until])
+            tx.run("UPDATE run_schedule SET looked_at = ?2 WHERE workflow = ?1", params![key, until])
         })
         .await
     }
+}
+
+/// Names a schedule: the workflow and its times, since times that its file names later have not
+/// been missed before. No workflow's id has a line break.
+fn schedule_key((workflow, times): (&str, &str)) -> String {
+    format!("{workflow}\n{times}")
 }
 
 /// Keeps the message of a task.

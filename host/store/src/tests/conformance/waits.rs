@@ -268,11 +268,28 @@ pub(super) async fn times_follow_the_clock_of_what_waits_in_serve_alone<E: Engin
 pub(super) async fn schedules_are_looked_at_one_by_one<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let store = &fixture.store;
-    for workflow in ["daily", "weekly"] {
-        assert_eq!(store.begin_schedule_check(workflow, 100).await.expect("asked"), 100);
+    for of in [("daily", "0 0 * * *"), ("daily-2", "0 0 * * *"), ("weekly", "0 0 * * 1")] {
+        assert_eq!(store.begin_schedule_check(of, 100).await.expect("asked"), 100);
     }
-    store.end_schedule_check("daily", 200).await.expect("noted");
+    store.end_schedule_check(("daily", "0 0 * * *"), 200).await.expect("noted");
     let fixture = fixture.restart();
-    let looked = async |workflow| fixture.store.begin_schedule_check(workflow, 300).await.expect("asked");
-    assert_eq!((looked("daily").await, looked("weekly").await), (200, 100));
+    let looked = async |of| fixture.store.begin_schedule_check(of, 300).await.expect("asked");
+    assert_eq!(looked(("daily", "0 0 * * *")).await, 200);
+    // Times that its file names now have not been missed before, whatever it named then.
+    assert_eq!(looked(("daily", "0 14 * * *")).await, 300);
+    assert_eq!(looked(("daily", "0 0 * * *")).await, 300, "named anew");
+    assert_eq!((looked(("daily-2", "0 0 * * *")).await, looked(("weekly", "0 0 * * 1")).await), (100, 100));
+}
+
+/// Of these the times of the file were not known.
+pub(super) async fn a_schedule_of_an_earlier_release_goes_on_where_it_was<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let store = &fixture.store;
+    let earlier = "INSERT INTO run_schedule (workflow, looked_at) VALUES ('daily', 50)";
+    store.write(move |tx| tx.run(earlier, crate::value::params![])).await.expect("kept");
+    let of = ("daily", "0 0 * * *");
+    assert_eq!(store.begin_schedule_check(of, 300).await.expect("asked"), 50);
+    store.end_schedule_check(of, 200).await.expect("noted");
+    assert_eq!(store.begin_schedule_check(of, 300).await.expect("asked"), 200);
+    assert_eq!(store.begin_schedule_check(("daily", "0 14 * * *"), 300).await.expect("asked"), 300, "once");
 }

@@ -24,7 +24,7 @@ async fn fill(store: &Store) {
     store.begin_stream(CHANNEL, position).await.expect("begun");
     let paths = ApprovedPaths { channel: "c".into(), sender: "s".into(), tool: "t".into() };
     store.remember_paths(paths, vec!["/a".into(), "/b".into()]).await.expect("noted");
-    store.begin_schedule_check("w", 5).await.expect("begun");
+    store.begin_schedule_check(("w", "0 0 * * *"), 5).await.expect("begun");
 }
 
 /// Every row of every table, in order.

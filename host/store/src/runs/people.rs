@@ -254,6 +254,7 @@ impl Store {
             tx.run(&format!("UPDATE run_message SET replied_at = replied_at + ?1 WHERE {served}"), [by])?;
             // Those of turns as well: they wait as long as is configured.
             tx.run("UPDATE approval SET expires_at = expires_at + ?1 WHERE state = 'asked'", [by])?;
+            bound_schedules(tx, now_ms())?;
             due::note_all(tx)
         })
         .await
@@ -270,6 +271,7 @@ impl Store {
             )?;
             tx.run("UPDATE run SET began_at = ?1 WHERE state = 'running' AND began_at > ?1", [now])?;
             tx.run("UPDATE run_message SET replied_at = ?1 WHERE replied_at > ?1", [now])?;
+            bound_schedules(tx, now)?;
             due::note_all(tx)
         })
         .await
@@ -307,6 +309,12 @@ impl Store {
         })
         .await
     }
+}
+
+/// Has no schedule rest until a clock that was set back shows the same time again. A time that has
+/// begun a run begins no second one: it would have the same id.
+fn bound_schedules(tx: &Tx<'_>, now: i64) -> Result<(), StoreError> {
+    tx.run("UPDATE run_schedule SET looked_at = ?1 WHERE looked_at > ?1", [now])
 }
 
 /// Names a schedule: the workflow and its times, since times that its file names later have not

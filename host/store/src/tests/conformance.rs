@@ -119,6 +119,7 @@ macro_rules! conformance {
                 times_follow_the_clock_of_what_waits_in_serve_alone
                 schedules_are_looked_at_one_by_one
                 a_schedule_of_an_earlier_release_goes_on_where_it_was
+                a_clock_that_was_far_ahead_silences_no_schedule
             }
             several {
                 of_two_runs_that_ask_the_same_each_has_its_own_reply

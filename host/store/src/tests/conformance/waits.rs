@@ -293,3 +293,24 @@ pub(super) async fn a_schedule_of_an_earlier_release_goes_on_where_it_was<E: Eng
     assert_eq!(store.begin_schedule_check(of, 300).await.expect("asked"), 200);
     assert_eq!(store.begin_schedule_check(("daily", "0 14 * * *"), 300).await.expect("asked"), 300, "once");
 }
+
+pub(super) async fn a_clock_that_was_far_ahead_silences_no_schedule<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let store = &fixture.store;
+    let of = ("daily", "0 0 * * *");
+    let now = now_ms();
+    let looked = async || store.begin_schedule_check(of, now).await.expect("asked");
+    assert_eq!(looked().await, now);
+    store.end_schedule_check(of, now + 9_000 * HOUR).await.expect("noted");
+    store.bound_waits(now - HOUR).await.expect("bounded");
+    assert_eq!(looked().await, now - HOUR);
+    store.end_schedule_check(of, now + 9_000 * HOUR).await.expect("noted");
+    store.shift_waits(-9_000 * HOUR).await.expect("shifted");
+    let after = looked().await;
+    assert!((now..=now_ms()).contains(&after), "{after}");
+    // What it has behind it stays so.
+    store.end_schedule_check(of, 100).await.expect("noted");
+    store.shift_waits(HOUR).await.expect("shifted");
+    store.bound_waits(now).await.expect("bounded");
+    assert_eq!(looked().await, 100);
+}

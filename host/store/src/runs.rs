@@ -172,7 +172,7 @@ impl Store {
         let run = run.to_owned();
         self.write(move |tx| {
             let (state, output, error) = columns(&ended);
-            // Its result is true, also where the run has ended meanwhile.
+            // Its result is true, also where somebody has ended the run meanwhile.
             let changed = tx.execute(
                 "UPDATE run_task SET state = ?3, output = ?4, error = ?5
                  WHERE run = ?1 AND n = ?2 AND state IN ('running', 'cancelled')",
@@ -191,7 +191,8 @@ impl Store {
         .await
     }
 
-    /// Ends a run that is open; false when it has ended. Its end is to be noted elsewhere.
+    /// Ends a run that is open; false when it has ended. Where it failed, the task that it is at
+    /// has failed with it. Its end is to be noted elsewhere.
     pub async fn end_run(&self, run: &str, ended: RunEnd) -> Result<bool, StoreError> {
         let run = run.to_owned();
         self.write(move |tx| {
@@ -201,6 +202,9 @@ impl Store {
                  WHERE run = ?1 AND state = 'running'",
                 params![run, state, output, error, now_ms()],
             )?;
+            if changed == 1 && error.is_some() {
+                stop_tasks(tx, &run, (state, error))?;
+            }
             Ok(changed == 1)
         })
         .await
@@ -217,10 +221,7 @@ impl Store {
                 params![run, now_ms(), by],
             )?;
             if changed == 1 {
-                tx.run(
-                    "UPDATE run_task SET state = 'cancelled' WHERE run = ?1 AND state = 'running'",
-                    [&run],
-                )?;
+                stop_tasks(tx, &run, ("cancelled", None))?;
             }
             Ok(changed == 1)
         })
@@ -312,6 +313,21 @@ fn insert_run(tx: &Tx<'_>, new: &NewRun, open_max: u32) -> Result<bool, StoreErr
         )?;
     }
     Ok(true)
+}
+
+/// Ends what a run that has ended was at. What it asks people is withdrawn, so that nobody is told
+/// that they have approved what is not done.
+fn stop_tasks(tx: &Tx<'_>, run: &str, (state, error): (&str, Option<&str>)) -> Result<(), StoreError> {
+    tx.run(
+        "UPDATE run_task SET state = ?2, error = ?3 WHERE run = ?1 AND state = 'running'",
+        params![run, state, error],
+    )?;
+    let calls = format!("{run}/");
+    tx.run(
+        "UPDATE approval SET state = 'withdrawn'
+         WHERE state = 'asked' AND substr(call_id, 1, length(?1)) = ?1",
+        [&calls],
+    )
 }
 
 /// What a platform has refused is sent anew: nothing of it is known any more. What is still on its

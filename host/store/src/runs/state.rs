@@ -27,7 +27,7 @@ pub enum TaskState {
     Running,
     /// Its result is kept.
     Done,
-    /// It ended the run.
+    /// It ended the run, or the run failed while it ran.
     Failed,
     /// Somebody ended the run while it ran.
     Cancelled,

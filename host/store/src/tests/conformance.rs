@@ -102,6 +102,7 @@ macro_rules! conformance {
                 a_run_goes_on_where_it_was_after_a_crash
                 a_failed_run_is_taken_up_at_its_first_task_that_is_not_done
                 of_many_who_end_a_run_at_once_one_does
+                what_a_run_is_at_ends_with_it
                 an_end_is_to_be_noted_until_it_is
                 so_many_runs_are_open_and_no_more
                 so_many_runs_are_listed_and_no_more

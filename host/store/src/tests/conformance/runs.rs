@@ -98,12 +98,57 @@ pub(super) async fn of_many_who_end_a_run_at_once_one_does<E: Engine>() {
         ended += usize::from(way.await.expect("it ends").expect("decided"));
     }
     assert_eq!(ended, 1);
-    // What a task came to while its run was ended is kept all the same.
-    assert!(fixture.store.end_task("w-1", 0, done("2")).await.expect("ended"));
+    // What a task came to while its run was ended is kept all the same, unless it failed with it.
+    let has_failed = states(&fixture, "w-1").await.starts_with("failed");
+    assert_eq!(fixture.store.end_task("w-1", 0, done("2")).await.expect("asked"), !has_failed);
     assert!(
         !fixture.store.begin_task("w-1", 1).await.expect("asked"),
         "nothing begins in a run that has ended"
     );
+}
+
+pub(super) async fn what_a_run_is_at_ends_with_it<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let store = &fixture.store;
+    let ask = |run: &str| NewApproval {
+        id: format!("id of {run}"),
+        channel: CHANNEL.into(),
+        call: format!("{run}/one/0"),
+        sha256: "a".into(),
+        place: "here".into(),
+        expires_at: now_ms() + 60_000,
+    };
+    for run in ["w-1", "w-2", "w-10", "w-3"] {
+        store.begin_run(new(run), 9).await.expect("begun");
+        store.begin_task(run, 0).await.expect("begun");
+        let from = "telegram:7".into();
+        let wait =
+            NewWait { run: run.into(), task: 0, of: None, from, patience: 60_000, is_awaited_later: false };
+        store.wait(wait, now_ms()).await.expect("waits");
+        store.ask(ask(run)).await.expect("asked");
+    }
+    assert!(store.end_run("w-1", failed("{\"code\":\"timed_out\"}")).await.expect("ended"));
+    assert!(store.cancel_run("w-2", Some(&caller("ann"))).await.expect("cancelled"));
+    for (run, stands, approval) in [
+        ("w-1", "failed: failed pending", ApprovalState::Withdrawn),
+        ("w-2", "cancelled: cancelled pending", ApprovalState::Withdrawn),
+        ("w-10", "running: running pending", ApprovalState::Approved),
+        ("w-3", "running: running pending", ApprovalState::Approved),
+    ] {
+        assert_eq!(states(&fixture, run).await, stands);
+        let pressed = store.decide(&ask(run).id, ApprovalState::Approved, Some("7".into())).await;
+        assert_eq!(pressed.expect("it").map(|row| row.state), Some(approval), "{run}");
+    }
+    let kept = store.load_run("w-1").await.expect("it").expect("there");
+    assert_eq!(kept.tasks[0].error.as_deref(), Some("{\"code\":\"timed_out\"}"));
+    assert!(kept.tasks.iter().all(|task| task.waits.is_none()), "{:?}", kept.tasks);
+    let listed = store.list_runs().await.expect("listed");
+    let waiting: BTreeSet<_> = listed.iter().filter(|run| run.waits).map(|run| run.run.as_str()).collect();
+    assert_eq!(waiting, BTreeSet::from(["w-10", "w-3"]));
+    // Opened again it asks anew.
+    assert!(store.reopen_run("w-1").await.expect("reopened"));
+    let (asked, _) = store.ask(NewApproval { id: "again".into(), ..ask("w-1") }).await.expect("asked");
+    assert_eq!((asked.id.as_str(), asked.state), ("again", ApprovalState::Asked));
 }
 
 pub(super) async fn an_end_is_to_be_noted_until_it_is<E: Engine>() {

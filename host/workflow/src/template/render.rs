@@ -53,8 +53,7 @@ impl Template {
                 Piece::Expression(expression) => {
                     text.push_str(&plain_text(expression.value(scope)?));
                     if text.len() > RENDERED_BYTES_MAX {
-                        let said = format!("the text grows beyond {RENDERED_BYTES_MAX} bytes with this");
-                        return Err(expression.refuse(said));
+                        return Err(expression.too_long());
                     }
                 }
             }
@@ -90,15 +89,29 @@ impl Expression {
         }
         let mut value = root.and_then(|root| self.path.find(root)).cloned();
         for filter in &self.filters {
-            value = match (filter, value) {
+            let filtered = match (filter, value) {
                 (TemplateFilter::Default(instead), None) => Some(instead.clone()),
                 (_, None) => return Err(self.missing()),
                 (filter, Some(value)) => {
                     filter.apply(value, RENDERED_BYTES_MAX).map_err(|problem| self.refuse(problem))?
                 }
             };
+            // Bounded at each step: every further `tojson` can double what the one before has made.
+            value = filtered.map(|value| self.bounded(value)).transpose()?;
         }
-        value.ok_or_else(|| self.missing())
+        value.ok_or_else(|| self.missing()).and_then(|value| self.bounded(value))
+    }
+
+    /// The value, unless it is a text that is too long.
+    fn bounded(&self, value: Value) -> Result<Value, RenderError> {
+        match &value {
+            Value::String(text) if text.len() > RENDERED_BYTES_MAX => Err(self.too_long()),
+            _ => Ok(value),
+        }
+    }
+
+    fn too_long(&self) -> RenderError {
+        self.refuse(format!("the text grows beyond {RENDERED_BYTES_MAX} bytes with this"))
     }
 
     fn missing(&self) -> RenderError {

@@ -133,17 +133,45 @@ fn one_expression_is_the_value_itself() {
 #[test]
 fn no_text_grows_without_end() {
     let big = "a".repeat(super::RENDERED_BYTES_MAX / 2 + 1);
-    let scope = RenderScope::default().with(ValueRoot::Input, json!({ "big": big, "list": [big, big] }));
+    let half = super::RENDERED_BYTES_MAX / 2;
+    let input = json!({
+        "big": big, "list": [big, big], "longer": "a".repeat(2 * half + 1),
+        // In capitals three letters of two bytes each; in small letters three bytes instead of two.
+        "sharp": "\u{390}".repeat(half), "dotted": "\u{130}".repeat(half),
+    });
+    let scope = RenderScope::default().with(ValueRoot::Input, input);
     for text in [
         "{{ input.big }}{{ input.big }}",
         "{{ input.big | replace(\"a\", \"aaaa\") }}",
         "{{ input.list | join(\"\") }}",
+        "{{ input.list | tojson }}",
+        "{{ input.sharp | upper }}",
+        "{{ input.dotted | lower }}",
+        "{{ input.longer }}",
     ] {
-        let error = Template::parse(text).expect(text).render_text(&scope).expect_err(text);
-        assert!(error.to_string().contains("1048576 bytes"), "{error}");
+        let template = Template::parse(text).expect(text);
+        for error in
+            [template.render_text(&scope).expect_err(text), template.render_value(&scope).expect_err(text)]
+        {
+            assert!(error.to_string().contains("1048576 bytes"), "{error}");
+        }
     }
-    let fits = Template::parse("{{ input.big }}").expect("a template");
-    assert!(fits.render_text(&scope).is_ok());
+    for fits in ["{{ input.big }}", "{{ input.longer | length }}"] {
+        let template = Template::parse(fits).expect("a template");
+        assert!(template.render_text(&scope).is_ok() && template.render_value(&scope).is_ok(), "{fits}");
+    }
+}
+
+/// Each `tojson` writes every quote and backslash of the one before as two letters.
+#[test]
+fn a_chain_of_filters_is_cut_off_where_it_grows_too_long() {
+    let text = format!("{{{{ input.name{} }}}}", " | tojson".repeat(40));
+    let template = Template::parse(&text).expect("a template");
+    let error = template.render_value(&scope()).expect_err("it grows");
+    assert!(error.to_string().contains("1048576 bytes"), "{error}");
+    let shrinks = text.replace(" }}", " | length }}");
+    let error = Template::parse(&shrinks).expect("a template").render_value(&scope()).expect_err("it grew");
+    assert!(error.to_string().contains("1048576 bytes"), "{error}");
 }
 
 proptest! {

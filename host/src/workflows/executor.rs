@@ -1,8 +1,10 @@
 //! Carries a run out: one task after the other, each result kept before the next task begins.
 
+mod asking;
 mod ending;
 mod kept;
 pub(super) mod people;
+mod problem;
 mod replied;
 mod served;
 
@@ -31,6 +33,7 @@ use cofferdam_warden::publish::FileOwner;
 use cofferdam_workflow::{AgentWork, PlannedArguments, PlannedWork, RunPlan};
 use kept::{about, outputs, turn_of};
 use people::ChannelPeople;
+use problem::TaskProblem;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
@@ -185,11 +188,13 @@ impl Executor {
         let work = async {
             match &task.work {
                 PlannedWork::Tool { name, with } => self.call(run, n, (name, with), outputs, &cancel).await,
-                PlannedWork::Agent(work) => self.ask(run, &task.id, work, outputs, &cancel).await,
+                PlannedWork::Agent(work) => {
+                    self.ask(run, &task.id, work, outputs, &cancel).await.map_err(TaskProblem::from)
+                }
                 PlannedWork::Send(work) => self.send(run, n, work, outputs, &cancel).await,
                 PlannedWork::Approve(work) => self.approve(run, n, work, outputs, &cancel).await,
                 // It was looked at above.
-                PlannedWork::Wait(_) => Err(ToolError::cancelled()),
+                PlannedWork::Wait(_) => Err(ToolError::cancelled().into()),
             }
         };
         tokio::pin!(work);
@@ -216,8 +221,12 @@ impl Executor {
             }
         };
         let ended = match (ended, late) {
-            (Err(problem), Some(late)) if problem.code == ErrorCode::Cancelled => Err(late),
-            (ended, _) => ended,
+            (Ok(output), _) => Ok(output),
+            (Err(TaskProblem::Later(error)), _) => return Err(error),
+            (Err(TaskProblem::Fails(problem)), Some(late)) if problem.code == ErrorCode::Cancelled => {
+                Err(late)
+            }
+            (Err(TaskProblem::Fails(problem)), _) => Err(problem),
         };
         // What was stopped has come to nothing, and is begun again when the run goes on.
         if ended.as_ref().is_err_and(|problem| problem.code == ErrorCode::Cancelled) && cancel.is_cancelled()
@@ -260,7 +269,7 @@ impl Executor {
         (name, with): (&str, &PlannedArguments),
         outputs: &Map<String, Value>,
         cancel: &CancellationToken,
-    ) -> Result<Value, ToolError> {
+    ) -> Result<Value, TaskProblem> {
         let arguments = run.plan.arguments(with, outputs)?;
         let attachments = self.collect_attachments(run, n, name, cancel).await?;
         let turn = turn_of(run, &run.plan.tasks[n].id);

@@ -1,8 +1,7 @@
-//! Tasks that reach people: messages, replies to them, and questions. Each step is kept before the
-//! next, so that each happens once however often the process is killed.
+//! Tasks that write to people: messages, and the replies to them. Each step is kept before the next,
+//! so that each happens once however often the process is killed.
 
-use super::{ExecuteError, Executor, PreparedRun, TaskResult, WorkflowState, about, turn_of};
-use cofferdam_agent::tools::{ApprovalRequest, Approver, Decision, SHOWN_UNITS_MAX};
+use super::{ExecuteError, Executor, PreparedRun, TaskProblem, TaskResult, WorkflowState, about, turn_of};
 use cofferdam_chat::runs::{Messenger, Runs, UnreachableReason};
 use cofferdam_core::audit::{Workflow, sha256_hex};
 use cofferdam_core::id::{Caller, TurnId};
@@ -13,16 +12,17 @@ use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::{NewMessage, NewReply, NewWait, SendState, Store, StoreError, StoredReply, WaitState};
 use cofferdam_store::{now_ms, plain_letters};
 use cofferdam_warden::attachments::outgoing::{Addition, Outgoing, OutgoingBytes, OutgoingFile};
-use cofferdam_workflow::{ApproveWork, PlannedWork, ReadySend, SendWork, WaitWork};
+use cofferdam_workflow::{PlannedWork, ReadySend, SendWork, WaitWork};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// How often it is looked whether a message is out.
+/// After this it is looked whether a message is out; each further pause is twice as long, up to
+/// [`AGAIN`], since each look is a change of the store.
 const LOOK: Duration = Duration::from_millis(100);
 /// How often somebody is tried who cannot be written to at the moment.
-const AGAIN: Duration = Duration::from_secs(1);
+pub(super) const AGAIN: Duration = Duration::from_secs(1);
 
 /// Said of people whom nobody serves.
 const CLOSED: &str = "is nobody whom this gateway serves; it writes to people of allowed_users, or let in by `cofferdam allow`";
@@ -86,7 +86,8 @@ where
     sent.await.unwrap_or_else(|error| Err(StoreError::Engine(Box::new(error))))
 }
 
-/// The platform's ids of a stored message, once it is out.
+/// The platform's ids of a stored message, once it is out. It goes out also while the store is away,
+/// which is then looked at again.
 ///
 /// # Errors
 /// `send_failed` with what the platform said.
@@ -95,14 +96,19 @@ pub async fn await_sent(
     turn: &TurnId,
     cancel: &CancellationToken,
 ) -> Result<Vec<String>, ToolError> {
+    let mut pause = LOOK;
     loop {
-        match store.load_send_state(turn).await.map_err(lost_problem)? {
-            SendState::Out(ids) => return Ok(ids),
-            SendState::Failed(why) => return Err(ToolError::new(ErrorCode::SendFailed, one_line(&why, 500))),
-            SendState::NotYet | SendState::Unknown => {}
+        match store.load_send_state(turn).await {
+            Ok(SendState::Out(ids)) => return Ok(ids),
+            Ok(SendState::Failed(why)) => {
+                return Err(ToolError::new(ErrorCode::SendFailed, one_line(&why, 500)));
+            }
+            Ok(SendState::NotYet | SendState::Unknown) => {}
+            Err(error) => tracing::debug!(%error, "whether a message is out cannot be looked up"),
         }
-        let slept = cancel.run_until_cancelled(tokio::time::sleep(LOOK)).await;
+        let slept = cancel.run_until_cancelled(tokio::time::sleep(pause)).await;
         slept.ok_or_else(ToolError::cancelled)?;
+        pause = (pause * 2).min(AGAIN);
     }
 }
 
@@ -124,12 +130,12 @@ impl Executor {
         work: &SendWork,
         outputs: &Map<String, Value>,
         cancel: &CancellationToken,
-    ) -> Result<Value, ToolError> {
+    ) -> Result<Value, TaskProblem> {
         let ready = run.plan.message(work, outputs)?;
         let messenger = self.messenger(&ready.to, cancel).await?;
         let turn = turn_of(run, &run.plan.tasks[n].id);
         let private = retry_reach(|| messenger.open(&ready.to.sender), cancel).await?;
-        if self.store.load_send_state(&turn).await.map_err(lost_problem)? == SendState::Unknown {
+        if self.store.load_send_state(&turn).await? == SendState::Unknown {
             let addition = self.take_files(run, &ready, &turn)?;
             let files = addition.attachments();
             let response =
@@ -158,9 +164,14 @@ impl Executor {
             let held = (self.warden.outgoing().clone(), turn.clone());
             let store = self.store.clone();
             let keep = async move { store.keep_message(new).await };
-            if !keep_and_send(messenger, held, keep).await.map_err(lost_problem)? {
+            let kept = keep_and_send(messenger, held, keep).await.map_err(|error| match error {
+                // Where it was kept nobody sends it before the next start, so nobody waits for it.
+                StoreError::Unknown { .. } => TaskProblem::Fails(lost_problem(error)),
+                error => TaskProblem::from(error),
+            });
+            if !kept? {
                 // The run has ended.
-                return Err(ToolError::cancelled());
+                return Err(ToolError::cancelled().into());
             }
         }
         let id = self.await_first_id(&turn, cancel).await?;
@@ -243,110 +254,6 @@ impl Executor {
                 }
             },
         }
-    }
-
-    /// Asks a person, and waits for their decision.
-    pub(super) async fn approve(
-        &self,
-        run: &PreparedRun,
-        n: usize,
-        work: &ApproveWork,
-        outputs: &Map<String, Value>,
-        cancel: &CancellationToken,
-    ) -> Result<Value, ToolError> {
-        let ready = run.plan.question(work, outputs)?;
-        let from = ready.from.unwrap_or_else(|| run.by.clone());
-        let messenger = self.messenger(&from, cancel).await?;
-        if ready.text.encode_utf16().count() > SHOWN_UNITS_MAX {
-            let message =
-                format!("the text of `approve` is longer than {SHOWN_UNITS_MAX}; write a shorter one");
-            return Err(ToolError::new(ErrorCode::TooLarge, message));
-        }
-        let patience = i64::try_from(ready.timeout.0.as_millis()).unwrap_or(i64::MAX);
-        let (id, asked) = (run.id.clone(), from.to_string());
-        let new = NewWait { run: id, task: n, of: None, from: asked, patience, is_awaited_later: false };
-        let left = self.begin_question(run, new).await?;
-        let approver = retry_reach(|| messenger.approver(&from.sender, left), cancel).await?;
-        let turn = turn_of(run, &run.plan.tasks[n].id);
-        let told = json!([from.to_string(), ready.text]).to_string();
-        let approval = ApprovalRequest {
-            call: turn.call(0),
-            turn,
-            caller: Caller { channel: from.channel.clone(), sender: run.by.sender.clone() },
-            tool: "approve".to_owned(),
-            text: ready.text,
-            sha256: sha256_hex(told.as_bytes()),
-            remember: Vec::new(),
-        };
-        let decision = self.await_decision(approver.as_ref(), &approval, cancel).await?;
-        let by = match &decision {
-            Decision::Approved(by) | Decision::Denied(by) => Some(by),
-            _ => None,
-        };
-        self.note(run, WorkflowState::Resumed, by).map_err(failed)?;
-        let refused = |code: ErrorCode, message: String| Err(ToolError::new(code, message));
-        match decision {
-            Decision::Approved(by) => Ok(json!({ "approved": true, "by": by.to_string() })),
-            Decision::Denied(by) => {
-                refused(ErrorCode::ApprovalDenied, format!("{}:{} denied it", by.channel, by.sender))
-            }
-            Decision::Expired => {
-                refused(ErrorCode::TimedOut, format!("{from} did not decide within {}", ready.timeout))
-            }
-            Decision::Withdrawn => {
-                refused(ErrorCode::ApprovalDenied, "the question was withdrawn".to_owned())
-            }
-            Decision::Unasked(why) => refused(ErrorCode::SendFailed, one_line(&why, 500)),
-        }
-    }
-
-    /// Notes that a question is asked, and how long it still is.
-    async fn begin_question(&self, run: &PreparedRun, new: NewWait) -> Result<Duration, ToolError> {
-        let WaitState::Open { begins, until } = self.store.wait(new, now_ms()).await.map_err(lost_problem)?
-        else {
-            return Ok(Duration::ZERO);
-        };
-        if begins {
-            self.note(run, WorkflowState::Waiting, None).map_err(failed)?;
-        }
-        Ok(Duration::from_millis(u64::try_from(until - now_ms()).unwrap_or(0)))
-    }
-
-    /// The decision; the question outlasts a stop of the program, and not the end of the run.
-    async fn await_decision(
-        &self,
-        approver: &dyn Approver,
-        approval: &ApprovalRequest,
-        cancel: &CancellationToken,
-    ) -> Result<Decision, ToolError> {
-        let own = CancellationToken::new();
-        let deciding = approver.decide(approval, &own);
-        tokio::pin!(deciding);
-        let decision = tokio::select! {
-            decision = &mut deciding => decision,
-            () = cancel.cancelled() => {
-                if !self.stop.is_cancelled() {
-                    own.cancel();
-                    deciding.await;
-                }
-                return Err(ToolError::cancelled());
-            }
-        };
-        if decision == Decision::Withdrawn {
-            // A channel that stops says so a moment before the program does.
-            cancel.run_until_cancelled(tokio::time::sleep(AGAIN)).await;
-            if self.stop.is_cancelled() {
-                return Err(ToolError::cancelled());
-            }
-        }
-        Ok(decision)
-    }
-}
-
-fn failed(error: ExecuteError) -> ToolError {
-    match error {
-        ExecuteError::Store(error) => lost_problem(error),
-        other => ToolError::new(ErrorCode::Internal, one_line(&other.to_string(), 500)),
     }
 }
 

@@ -1,8 +1,7 @@
 //! The files of the reply that a run has waited for: the attachments of the calls that come after
 //! it, up to the next wait.
 
-use super::people::lost_problem;
-use super::{Executor, PreparedRun};
+use super::{Executor, PreparedRun, TaskProblem};
 use cofferdam_core::capability::Interface;
 use cofferdam_core::tool::ToolError;
 use cofferdam_warden::attachments::Attachments;
@@ -18,7 +17,7 @@ impl Executor {
         n: usize,
         tool: &str,
         cancel: &CancellationToken,
-    ) -> Result<Attachments, ToolError> {
+    ) -> Result<Attachments, TaskProblem> {
         let awaited = run.plan.tasks[..n].iter().rev().find_map(|task| match &task.work {
             PlannedWork::Wait(wait) => Some(wait.reply_to),
             _ => None,
@@ -31,13 +30,12 @@ impl Executor {
         if !seen.iter().any(sees) {
             return Ok(Attachments::default());
         }
-        let Some((channel, files)) = self.store.files_of_reply(&run.id, of).await.map_err(lost_problem)?
-        else {
+        let Some((channel, files)) = self.store.files_of_reply(&run.id, of).await? else {
             return Ok(Attachments::default());
         };
         // What is a channel's in the store begins with its name.
         let channel = channel.split('-').next().unwrap_or_default();
         let fetched = async { people.runs.await_messenger(channel).await.fetch(&files).await };
-        cancel.run_until_cancelled(fetched).await.ok_or_else(ToolError::cancelled)
+        cancel.run_until_cancelled(fetched).await.ok_or_else(|| ToolError::cancelled().into())
     }
 }

@@ -163,6 +163,29 @@ async fn a_reply_waits_for_room_on_the_disk_and_counts_once() -> anyhow::Result<
     Ok(())
 }
 
+/// What a task needs kept before it goes on: its message, and that it asks.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_task_that_the_store_refuses_for_a_moment_is_begun_once_more() -> anyhow::Result<()> {
+    for (workflow, command, refused, said) in [
+        (ASK, "/ask question=one", "INSERT ON run_message", "5000000001 asks: one"),
+        (PUBLISH, "/publish", "UPDATE OF waits_until ON run_task", "Publish it?"),
+    ] {
+        let world = World::running(&[workflow]).await?;
+        let database = rusqlite::Connection::open(world.home.state().join("cofferdam.db"))?;
+        database.execute_batch(&format!(
+            "CREATE TRIGGER away BEFORE {refused} BEGIN SELECT RAISE(ABORT, 'it is away'); END"
+        ))?;
+        world.ask(command);
+        world.logs("a run of a workflow cannot go on; trying again").await?;
+        assert_ne!(world.shown()["state"], "failed", "{command}");
+        database.execute_batch("DROP TRIGGER away")?;
+        world.said_to(BEN, said).await?;
+        world.stands("waiting").await?;
+        assert_eq!(world.texts_to(BEN).len(), 1, "{:?}", world.texts_to(BEN));
+    }
+    Ok(())
+}
+
 /// Channels hold runs, and runs channels: a stop lets go of both, and so of the store, which then
 /// takes in its log.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -2,8 +2,9 @@
 
 use super::*;
 use async_trait::async_trait;
+use cofferdam_agent::tools::Approver;
 use cofferdam_chat::runs::{PrivateChat, Served};
-use cofferdam_store::NewPart;
+use cofferdam_store::{NewPart, NewTelling, PartKind};
 use cofferdam_warden::attachments::Attachments;
 use cofferdam_warden::attachments::outgoing::Config;
 use tokio::sync::{mpsc, oneshot};
@@ -12,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 #[test]
 fn people_are_not_told_where_the_database_is() {
     let lost = StoreError::Lost { server: "db.example:5432/d".to_owned(), why: "reset".to_owned() };
-    assert_eq!(failed(lost.into()).message, "the connection to its database was lost");
+    assert_eq!(lost_problem(lost).message, "the connection to its database was lost");
 }
 
 /// Tells what it is to send.
@@ -85,4 +86,24 @@ async fn what_is_kept_is_sent_though_nobody_waits_for_it_any_more() {
     assert!(waiting.await.expect_err("it was cut off").is_cancelled());
     keep.send(message.clone()).expect("it is being kept still");
     assert_eq!(told.recv().await, Some(message));
+}
+
+#[tokio::test]
+async fn a_message_that_is_out_is_found_once_the_store_is_back() {
+    let store = Store::in_memory().expect("it opens");
+    let turn = TurnId::new("turn/send");
+    let part = NewPart { kind: PartKind::Text, body: "hello".to_owned() };
+    let reply = NewReply { target: "ben".to_owned(), parts: vec![part] };
+    let telling = NewTelling { turn: turn.clone(), reply, files: Vec::new(), place: None };
+    store.tell_noting("paper-1", telling).await.expect("it is kept");
+    store.mark_part_sent(&turn, 0, "77").await.expect("it is kept");
+    let mut refusals = 2_u32;
+    let store = store.with_refusals(move || {
+        let refuses = refusals > 0;
+        refusals = refusals.saturating_sub(1);
+        refuses
+    });
+    store.load_send_state(&turn).await.expect_err("it is away");
+    let ids = await_sent(&store, &turn, &CancellationToken::new()).await;
+    assert_eq!(ids.expect("it is out"), ["77"]);
 }

@@ -18,7 +18,7 @@ pub struct PreparedRun {
     pub id: String,
     /// What it does.
     pub plan: RunPlan,
-    /// The folder of its workflow's file, or why it cannot be opened.
+    /// The folder of its workflow's file, or why it cannot be opened: for the log.
     pub folder: Result<AttachableFolder, String>,
     /// Who began it, and for whom each call is judged.
     pub by: Caller,
@@ -40,6 +40,17 @@ pub enum TakeUpError {
     /// Its templates cannot be rendered by this release.
     #[error(transparent)]
     Plan(#[from] PlanError),
+}
+
+impl TakeUpError {
+    /// What people are told: not where its files are.
+    pub fn for_people(&self) -> String {
+        match self {
+            Self::Unreadable(_) => self.to_string(),
+            Self::File(problem) => format!("its file is no workflow to this release: {}", problem.problem),
+            Self::Plan(error) => error.problem.problem.clone(),
+        }
+    }
 }
 
 /// The kept form.
@@ -104,12 +115,8 @@ pub fn take_up(kept: &KeptRun) -> Result<PreparedRun, TakeUpError> {
     let workflow = Arc::new(Workflow::load(&own.name, &own.text, &mut read)?);
     let session = trigger["session"].as_str().map(SessionId::new);
     let context = Context { run: kept.new.run.clone(), input, env, trigger, tools };
-    let folder = AttachableFolder::open(&dir).map_err(|cause| {
-        let dir = dir.display();
-        format!(
-            "the folder {dir} of its file cannot be opened here ({cause}); keep workflows in [workflows] dir"
-        )
-    });
+    let folder = AttachableFolder::open(&dir)
+        .map_err(|cause| format!("the folder {} cannot be opened here: {cause}", dir.display()));
     Ok(PreparedRun {
         id: kept.new.run.clone(),
         plan: RunPlan::begin(workflow, &context)?,
@@ -127,4 +134,47 @@ fn read(kept: &KeptRun) -> Result<BegunRun, TakeUpError> {
 /// What began a kept run, as templates see it.
 pub fn trigger_of(kept: &KeptRun) -> Value {
     read(kept).map(|began| began.trigger).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_store::RunState;
+
+    fn kept(text: &str) -> KeptRun {
+        let (name, path) = ("/etc/flows/w.yaml".to_owned(), "w.yaml".to_owned());
+        let file = BegunFile { name, path, text: text.to_owned() };
+        let began = BegunRun { files: vec![file], ..BegunRun::default() };
+        KeptRun {
+            new: NewRun {
+                run: "w-1".to_owned(),
+                workflow: "w".to_owned(),
+                by: Caller { channel: "telegram".to_owned(), sender: "1".to_owned() },
+                began_with: serde_json::to_string(&began).expect("plain data"),
+                file_sha256: String::new(),
+                tasks: Vec::new(),
+                owner: RunOwner::Serve,
+                answer_to: None,
+                answers: true,
+            },
+            began_at: 0,
+            state: RunState::Running,
+            output: None,
+            error: None,
+            ended_by: None,
+            is_unnoted: false,
+            tasks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn people_are_not_told_where_a_file_lies() {
+        for text in
+            ["workflow: w\n", "workflow: w\ntasks: [{ id: a, tool: x, with: { a: \"{{ input.none }}\" } }]\n"]
+        {
+            let Err(error) = take_up(&kept(text)) else { panic!("it is no workflow: {text}") };
+            assert!(error.to_string().contains("/etc/flows/w.yaml:"), "the log has it: {error}");
+            assert!(!error.for_people().contains("/etc"), "{}", error.for_people());
+        }
+    }
 }

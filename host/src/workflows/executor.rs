@@ -33,7 +33,7 @@ use cofferdam_warden::publish::FileOwner;
 use cofferdam_workflow::{AgentWork, PlannedArguments, PlannedWork, RunPlan};
 use kept::{about, outputs, turn_of};
 use people::ChannelPeople;
-use problem::TaskProblem;
+use problem::{TaskProblem, unrendered};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
@@ -130,7 +130,7 @@ impl Executor {
                 None => {
                     let (end, state) = match run.plan.output(&outputs) {
                         Ok(output) => (RunEnd::Done(output.to_string()), WorkflowState::Done),
-                        Err(problem) => (failed_end(&problem.into(), None), WorkflowState::Failed),
+                        Err(error) => (failed_end(&unrendered(run, error), None), WorkflowState::Failed),
                     };
                     self.store.end_run(&run.id, end).await?.then_some(state)
                 }
@@ -270,7 +270,7 @@ impl Executor {
         outputs: &Map<String, Value>,
         cancel: &CancellationToken,
     ) -> Result<Value, TaskProblem> {
-        let arguments = run.plan.arguments(with, outputs)?;
+        let arguments = run.plan.arguments(with, outputs).map_err(|error| unrendered(run, error))?;
         let attachments = self.collect_attachments(run, n, name, cancel).await?;
         let turn = turn_of(run, &run.plan.tasks[n].id);
         let request = CallRequest {
@@ -299,7 +299,7 @@ impl Executor {
         let workflow = run.plan.workflow();
         let agent = &workflow.agents[work.agent];
         let action = &agent.actions[work.action];
-        let ready = run.plan.ready(work, outputs)?;
+        let ready = run.plan.ready(work, outputs).map_err(|error| unrendered(run, error))?;
         let tools = AgentTools::new(self.toolbox.clone(), &agent.tools)?;
         let planned = ready.attachments.into_iter().map(|one| PlannedBytes::Ready(Box::new(one))).collect();
         // Files may lie on a slow disk: nobody else waits for them.
@@ -356,10 +356,10 @@ impl Executor {
     ) -> Result<Vec<GatheredAttachment>, ToolError> {
         let place = self.place(run);
         let workspace = |path: &GuestPath| Some(self.open_workspace(&place, path));
-        let folder = run
-            .folder
-            .as_ref()
-            .map_err(|why| ToolError { code: ErrorCode::PathDenied, message: why.clone() })?;
+        let folder = run.folder.as_ref().map_err(|why| {
+            tracing::warn!(run = run.id, why, "a workflow has no files here");
+            ToolError::new(ErrorCode::PathDenied, NO_FOLDER)
+        })?;
         let gather = Gather { folder, limits: &self.limits, workspace: &workspace };
         let (gathered, problems) = gather.gather(planned);
         problems.into_iter().next().map_or(Ok(gathered), Err)
@@ -377,6 +377,9 @@ impl Executor {
         Ok(LocalFile { file, bytes, real })
     }
 }
+
+/// Said of files that a run cannot get at; where they are is said in the log alone.
+const NO_FOLDER: &str = "the folder of its file cannot be opened here; keep workflows in [workflows] dir";
 
 /// Said of agents where nobody can be asked.
 pub const NO_MODEL: &str = "its agents need a model, and [provider] kind is \"commands\"; configure one: kind = \"openai-chat\", \

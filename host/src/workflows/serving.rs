@@ -294,7 +294,8 @@ impl WorkflowService {
         let run = match take_up(&kept) {
             Ok(run) => run,
             Err(error) => {
-                self.give_up(&kept, &error.to_string()).await.map_err(|error| text(&error))?;
+                tracing::error!(run = id, %error, "a run of a workflow is given up");
+                self.give_up(&kept, &error.for_people()).await.map_err(|error| text(&error))?;
                 lock.end(&self.0.state_dir, id);
                 return Ok(());
             }

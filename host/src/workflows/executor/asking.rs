@@ -2,6 +2,7 @@
 //! decision counts.
 
 use super::people::{AGAIN, retry_reach};
+use super::problem::unrendered;
 use super::{ExecuteError, Executor, PreparedRun, TaskProblem, WorkflowState, turn_of};
 use cofferdam_agent::tools::{ApprovalRequest, Approver, Decision, SHOWN_UNITS_MAX};
 use cofferdam_core::audit::sha256_hex;
@@ -24,7 +25,7 @@ impl Executor {
         outputs: &Map<String, Value>,
         cancel: &CancellationToken,
     ) -> Result<Value, TaskProblem> {
-        let ready = run.plan.question(work, outputs)?;
+        let ready = run.plan.question(work, outputs).map_err(|error| unrendered(run, error))?;
         let who_began = || run.by.clone();
         let from = ready.from.unwrap_or_else(who_began);
         let messenger = self.messenger(&from, cancel).await?;

@@ -1,6 +1,7 @@
 //! Tasks that write to people: messages, and the replies to them. Each step is kept before the next,
 //! so that each happens once however often the process is killed.
 
+use super::problem::unrendered;
 use super::{ExecuteError, Executor, PreparedRun, TaskProblem, TaskResult, WorkflowState, about, turn_of};
 use cofferdam_chat::runs::{Messenger, Runs, UnreachableReason};
 use cofferdam_core::audit::{Workflow, sha256_hex};
@@ -131,7 +132,7 @@ impl Executor {
         outputs: &Map<String, Value>,
         cancel: &CancellationToken,
     ) -> Result<Value, TaskProblem> {
-        let ready = run.plan.message(work, outputs)?;
+        let ready = run.plan.message(work, outputs).map_err(|error| unrendered(run, error))?;
         let messenger = self.messenger(&ready.to, cancel).await?;
         let turn = turn_of(run, &run.plan.tasks[n].id);
         let private = retry_reach(|| messenger.open(&ready.to.sender), cancel).await?;
@@ -225,7 +226,7 @@ impl Executor {
         };
         let (ready, sent) = match ready.and_then(|ready| Ok((ready, sent?))) {
             Ok(both) => both,
-            Err(error) => return self.end(run, n, Err(error.into())).await,
+            Err(error) => return self.end(run, n, Err(unrendered(run, error))).await,
         };
         let from = sent.to.to_string();
         let patience = i64::try_from(ready.timeout.0.as_millis()).unwrap_or(i64::MAX);

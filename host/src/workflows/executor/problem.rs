@@ -1,6 +1,6 @@
 //! Why a task has no result: it fails, or nobody can tell for now.
 
-use super::ExecuteError;
+use super::{ExecuteError, PreparedRun};
 use cofferdam_core::tool::ToolError;
 use cofferdam_store::StoreError;
 use cofferdam_workflow::PlanError;
@@ -20,12 +20,6 @@ impl From<ToolError> for TaskProblem {
     }
 }
 
-impl From<PlanError> for TaskProblem {
-    fn from(error: PlanError) -> Self {
-        Self::Fails(error.into())
-    }
-}
-
 impl From<ExecuteError> for TaskProblem {
     fn from(error: ExecuteError) -> Self {
         Self::Later(error)
@@ -36,4 +30,11 @@ impl From<StoreError> for TaskProblem {
     fn from(error: StoreError) -> Self {
         Self::Later(error.into())
     }
+}
+
+/// What becomes of a task whose texts cannot be rendered. Where they are written is said in the log
+/// alone.
+pub(super) fn unrendered(run: &PreparedRun, error: PlanError) -> ToolError {
+    tracing::warn!(run = run.id, %error, "a text of a workflow cannot be rendered");
+    error.into()
 }

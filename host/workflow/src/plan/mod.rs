@@ -121,9 +121,10 @@ pub struct PlanError {
     pub problem: FileProblem,
 }
 
+/// Without the place: people read this, and the file is named by a path of the machine.
 impl From<PlanError> for ToolError {
     fn from(error: PlanError) -> Self {
-        Self { code: error.code, message: error.problem.to_string() }
+        Self { code: error.code, message: error.problem.problem }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{EXAMPLES, load, load_with};
 use crate::attachment::{AttachmentSource, LocalPath};
 use crate::{Context, PlannedWork, RunPlan, Workflow, mermaid};
+use cofferdam_core::tool::ToolError;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -66,6 +67,9 @@ fn what_names_tasks_waits_for_them_and_the_rest_does_not() {
     assert!(missing.starts_with("template_failed: w.yaml:8:13: `{{ tasks.a.output.n }}`: "), "{missing}");
     let output = plan.output(&outputs(&[("b", json!("done"))]));
     assert_eq!(output.map_err(|e| e.to_string()), Ok(json!(["done", 2])));
+    // People are told what is wrong, and not which file of the machine it is in.
+    let told = ToolError::from(plan.output(&outputs(&[])).expect_err("missing"));
+    assert!(told.message.starts_with("`{{ tasks.b.output }}`: "), "{}", told.message);
 }
 
 #[test]

@@ -68,14 +68,7 @@ impl Messaging for TurnMessaging {
         message: MessageToSend,
         stopped: &dyn Fn() -> Option<ToolError>,
     ) -> Result<SentMessage, ToolError> {
-        if message.text.trim().is_empty() && message.files.is_empty() {
-            return Err(invalid("the message is empty; give it a text"));
-        }
-        if message.text.len() > MESSAGE_TEXT_BYTES_MAX {
-            let said =
-                format!("a message has at most {MESSAGE_TEXT_BYTES_MAX} bytes of text; send a file instead");
-            return Err(ToolError::new(ErrorCode::TooLarge, said));
-        }
+        check_message(&message.text, message.files.len())?;
         let cancel = self.executor.stop.child_token();
         self.runtime.block_on(async {
             let delivered = self.deliver(of, message, &cancel);
@@ -311,6 +304,19 @@ impl TurnMessaging {
     fn note(&self, new: &NewRun, state: WorkflowState, by: Option<&Caller>) -> Result<(), ToolError> {
         self.executor.warden.note_workflow(event(new, state, by))
     }
+}
+
+/// Refuses a message with so many files that says nothing, or too much.
+pub(super) fn check_message(text: &str, files: usize) -> Result<(), ToolError> {
+    if text.trim().is_empty() && files == 0 {
+        return Err(invalid("the message is empty; give it a text"));
+    }
+    if text.len() > MESSAGE_TEXT_BYTES_MAX {
+        let said =
+            format!("a message has at most {MESSAGE_TEXT_BYTES_MAX} bytes of text; send a file instead");
+        return Err(ToolError::new(ErrorCode::TooLarge, said));
+    }
+    Ok(())
 }
 
 /// Names what a call does: the same again when it runs again.

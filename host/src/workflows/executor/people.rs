@@ -3,6 +3,7 @@
 
 use super::problem::unrendered;
 use super::{ExecuteError, Executor, PreparedRun, TaskProblem, TaskResult, WorkflowState, about, turn_of};
+use crate::workflows::in_turn::check_message;
 use cofferdam_chat::runs::{Messenger, Runs, UnreachableReason};
 use cofferdam_core::audit::{Workflow, sha256_hex};
 use cofferdam_core::id::{Caller, TurnId};
@@ -133,6 +134,7 @@ impl Executor {
         cancel: &CancellationToken,
     ) -> Result<Value, TaskProblem> {
         let ready = run.plan.message(work, outputs).map_err(|error| unrendered(run, error))?;
+        check_message(&ready.text, ready.files.len())?;
         let messenger = self.messenger(&ready.to, cancel).await?;
         let turn = turn_of(run, &run.plan.tasks[n].id);
         let private = retry_reach(|| messenger.open(&ready.to.sender), cancel).await?;

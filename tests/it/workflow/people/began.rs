@@ -62,6 +62,12 @@ async fn what_a_run_may_not_send_or_ask_is_refused() -> anyhow::Result<()> {
         (send("/etc/passwd"), "path_denied: "),
         (send("../key"), "path_denied: "),
         (send("/shared/none"), "not_found: "),
+        // What is empty comes of a template as well, so it is looked at when it is sent.
+        (
+            format!("send: {{ to: \"telegram:{BEN}\", text: \"{{{{ input.x | default(' ') }}}}\" }}"),
+            "invalid_arguments: ",
+        ),
+        (format!("send: {{ to: \"telegram:{BEN}\", text: {} }}", "x".repeat((32 << 10) + 1)), "too_large: "),
         (format!("approve: {{ from: \"telegram:{EVE}\", text: ok, timeout: 1h }}"), "recipient_denied: "),
         ("approve: { from: \"discord:1\", text: ok, timeout: 1h }".to_owned(), "recipient_denied: "),
     ] {

@@ -134,10 +134,7 @@ impl Executor {
                     };
                     self.store.end_run(&run.id, end).await?.then_some(state)
                 }
-                Some(n) if self.people.is_none() && run.plan.tasks[n].work.needs_people() => {
-                    self.store.hand_over_run(&run.id).await?;
-                    return self.load_kept(run).await;
-                }
+                Some(n) if self.is_for_serve(run, &kept, n) => return self.hand_over(run, &kept).await,
                 Some(n) => match self.run_task(run, n, &outputs).await? {
                     TaskResult::On => None,
                     TaskResult::Failed => Some(WorkflowState::Failed),

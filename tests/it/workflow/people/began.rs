@@ -104,3 +104,56 @@ async fn a_message_that_is_refused_fails_its_task_and_goes_out_when_the_run_is_r
     assert_eq!(world.texts_to(BEN).len(), 1, "{:?}", world.texts_to(BEN));
     Ok(())
 }
+
+/// Each task of it may need the chat, such as this one, which writes to its person.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_a_chat_began_goes_on_in_serve_when_it_is_resumed_and_its_end_is_told() -> anyhow::Result<()> {
+    let text = "workflow: tell\non: { command: tell }\ntasks:\n\
+        \x20 - { id: read, tool: file_read, with: { path: /shared/words.txt } }\n\
+        \x20 - { id: say, tool: message_send, with: { to: \"telegram:5000000001\", text: \"{{ tasks.read.output.content }}\" } }\n\
+        output: told\n";
+    let world = World::running(&[text]).await?;
+    let asked = world.ask("/tell");
+    world.answer(&asked, "not_found: ").await?;
+    world.stands("failed").await?;
+    put(&world, "/shared/words.txt")?;
+    let resumed = world.home.run(&["workflow", "resume", &world.run_id()]);
+    assert_eq!(resumed.code, Some(4), "{resumed:?}");
+    world.said_to(ANN, "the words").await?;
+    world.answer(&asked, "told").await?;
+    assert_eq!(world.stands("done").await?["output"], "told");
+    Ok(())
+}
+
+/// The files of a reply are fetched where its channel is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_task_behind_a_reply_has_its_files_when_the_run_is_resumed() -> anyhow::Result<()> {
+    let workflow = "workflow: collect\non: { command: collect }\ntasks:\n\
+        \x20 - { id: ask, send: { to: \"telegram:5000000002\", text: \"The plan, please.\" } }\n\
+        \x20 - { id: answer, wait: { reply_to: ask, timeout: 1h } }\n\
+        \x20 - { id: keep, tool: attachment_save, with: { index: 0, path: /shared/plan.txt } }\n\
+        output: kept\n";
+    let mut world = World::stopped(&[workflow]).await?;
+    put(&world, "/shared/plan.txt")?;
+    // Begun by the command, so that nothing but its tasks makes it serve's.
+    let ran = world.home.run(&["run", "collect"]);
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+    world.start()?;
+    let question = world.said_to(BEN, "The plan, please.").await?;
+    let document = Media::with_content("plan", "the plan").name("plan.txt");
+    world.server.push(Incoming::private(BEN).document(document).reply_to(&question.message));
+    assert_eq!(world.stands("failed").await?["error"]["task"], "keep");
+    std::fs::remove_file(world.home.host("/shared/plan.txt"))?;
+    let resumed = world.home.run(&["workflow", "resume", &world.run_id()]);
+    assert_eq!(resumed.code, Some(4), "{resumed:?}");
+    world.stands("done").await?;
+    assert_eq!(std::fs::read(world.home.host("/shared/plan.txt"))?, b"the plan");
+    Ok(())
+}
+
+/// Puts a text into the workspace.
+fn put(world: &World, path: &str) -> anyhow::Result<()> {
+    let file = world.home.host(path);
+    std::fs::create_dir_all(file.parent().expect("a folder"))?;
+    Ok(std::fs::write(file, "the words")?)
+}

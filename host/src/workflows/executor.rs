@@ -114,8 +114,8 @@ impl Executor {
                 self.cancel_unserved(run).await?;
                 continue;
             }
-            if let Some(late) = self.is_late(&kept) {
-                if self.store.end_run(&run.id, failed_end(&late, None)).await? {
+            if let Some(why) = self.is_late(&kept).or_else(|| self.channel_gone(&kept)) {
+                if self.store.end_run(&run.id, failed_end(&why, None)).await? {
                     return self.finish(run, WorkflowState::Failed).await;
                 }
                 continue;

@@ -301,7 +301,8 @@ impl WorkflowService {
             }
         };
         let mut executor = self.0.executors.borrow().clone();
-        if let Some(to) = &kept.new.answer_to {
+        // One that is gone is not waited for: the run then ends.
+        if let (Some(to), None) = (&kept.new.answer_to, executor.channel_gone(&kept)) {
             let up = self.0.runs.await_messenger(&kept.new.by.channel);
             let Some(messenger) = executor.stop.run_until_cancelled(up).await else { return Ok(()) };
             executor.approver = messenger.approver_below(&to.target, &kept.new.by.sender);

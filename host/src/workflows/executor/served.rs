@@ -3,6 +3,8 @@
 
 use super::{ExecuteError, Executor, PreparedRun, WorkflowState};
 use cofferdam_chat::runs::Served;
+use cofferdam_core::text::one_line;
+use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::KeptRun;
 
 impl Executor {
@@ -31,9 +33,24 @@ impl Executor {
     pub(super) fn served(&self, kept: &KeptRun) -> Served {
         let (Some(to), Some(people)) = (&kept.new.answer_to, &self.people) else { return Served::Yes };
         let by = &kept.new.by;
-        // It has waited for its channel before this, which is away again only at a stop.
+        // It has waited for its channel before this, which is away again only at a stop, unless it
+        // is gone.
         let messenger = people.runs.messenger(&by.channel);
         messenger.map_or(Served::Yes, |messenger| messenger.served_at(&to.target, &by.sender))
+    }
+
+    /// Why a run goes no further whose channel the operator has taken out of the configuration: it
+    /// would wait for it for ever. It fails, so that it can be resumed once the channel is back.
+    pub(in crate::workflows) fn channel_gone(&self, kept: &KeptRun) -> Option<ToolError> {
+        let (Some(_), Some(people)) = (&kept.new.answer_to, &self.people) else { return None };
+        let by = &kept.new.by;
+        if people.channels.iter().any(|channel| *channel == by.channel) {
+            return None;
+        }
+        let channel = one_line(&by.channel, 80);
+        let said =
+            format!("[channels.{channel}] is not configured any more; configure it, then resume the run");
+        Some(ToolError::new(ErrorCode::RecipientDenied, said))
     }
 
     /// Ends a run whose person is not served any more. Nobody has wanted that, so it is recorded as

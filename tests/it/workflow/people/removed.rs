@@ -162,3 +162,25 @@ async fn a_schedule_begins_nothing_for_somebody_who_is_not_served_and_says_so_on
     assert_eq!(world.stands("done").await?["by"], "telegram:6660000000");
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_run_whose_channel_is_not_configured_any_more_fails_and_can_be_resumed() -> anyhow::Result<()> {
+    let mut world = World::running(&[ASK]).await?;
+    let (_, question) = world.asked().await?;
+    world.stands("waiting").await?;
+    world.kill();
+    // As if it had come over Discord, which is not configured.
+    database(&world)?.execute("UPDATE run SET channel = 'discord'", [])?;
+    world.start()?;
+    world.reply(BEN, &question, "noon");
+    let failed = world.stands("failed").await?;
+    assert_eq!(failed["error"]["code"], "recipient_denied");
+    let message = failed["error"]["message"].as_str().expect("words");
+    assert!(message.contains("[channels.discord] is not configured any more"), "{message}");
+    world.kill();
+    database(&world)?.execute("UPDATE run SET channel = 'telegram'", [])?;
+    assert_eq!(world.home.run(&["workflow", "resume", &world.run_id()]).code, Some(4));
+    world.start()?;
+    assert_eq!(world.stands("done").await?["output"], "They say: noon");
+    Ok(())
+}

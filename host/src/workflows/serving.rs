@@ -22,6 +22,7 @@ use cofferdam_store::{
 };
 use cofferdam_warden::calls::Warden;
 use cofferdam_workflow::{Context, RunPlan};
+use schedules::ScheduleNotes;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -128,11 +129,11 @@ impl WorkflowService {
         }
         let (mut carried, mut tasks) = (BTreeSet::new(), JoinSet::new());
         let (mut clock, mut unsettled) = (SteadyClock::now(), UnsettledRuns::default());
-        let mut unserved = BTreeSet::new();
+        let mut schedules = ScheduleNotes::default();
         while !stop.is_cancelled() {
             let looked = async {
                 if looks_after {
-                    self.look_after(&mut clock, &mut unserved).await?;
+                    self.look_after(&mut clock, &mut schedules).await?;
                 }
                 // Runs may have come with the files of another node.
                 let settling = unsettled.settle(&self.0.store, self.warden(), &carried);
@@ -180,12 +181,11 @@ impl WorkflowService {
         }
     }
 
-    /// Begins what is due, ends waits that are over, and tells what has ended. `unserved` are the
-    /// workflows of whose schedules it was said that they begin nothing.
+    /// Begins what is due, ends waits that are over, and tells what has ended.
     async fn look_after(
         &self,
         clock: &mut SteadyClock,
-        unserved: &mut BTreeSet<String>,
+        schedules: &mut ScheduleNotes,
     ) -> Result<(), StoreError> {
         // No wait ends before it follows.
         let by = clock.detect_jump();
@@ -198,7 +198,7 @@ impl WorkflowService {
             }
             shifted?;
         }
-        self.look_at_schedules(unserved).await?;
+        self.look_at_schedules(schedules).await?;
         self.look_at_turns().await?;
         self.note_ends_of_others().await?;
         for id in self.0.store.load_unanswered_runs().await? {

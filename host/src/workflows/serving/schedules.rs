@@ -1,22 +1,47 @@
 //! Schedules: what is due begins a run for the person whom its file names, while they are served.
 
-use super::{RunStart, StartRefusal, WorkflowService};
-use cofferdam_chat::runs::Served;
+use super::{OfferedWorkflow, RunStart, StartRefusal, WorkflowService};
+use cofferdam_chat::runs::{Served, UnreachableReason};
+use cofferdam_core::id::Caller;
 use cofferdam_store::{AnswerTo, StoreError, now_ms};
 use cofferdam_workflow::schedule;
 use serde_json::json;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+/// A platform gets so long to say where somebody is written to: everything else that `serve` looks
+/// after waits meanwhile.
+const OPENING_MAX: Duration = Duration::from_secs(5);
+/// How long after a failure a person is tried again.
+const AGAIN: Duration = Duration::from_secs(15);
+
+/// What one look at the schedules leaves for the next.
+#[derive(Default)]
+pub(super) struct ScheduleNotes {
+    /// The workflows of which was said that they begin nothing, which is once and not every minute.
+    unserved: BTreeSet<String>,
+    /// Those whose person could not be reached, and when.
+    failed: BTreeMap<String, Instant>,
+}
+
+impl ScheduleNotes {
+    /// Says that a workflow begins nothing, unless that was said.
+    fn tell(&mut self, workflow: &str, why: &str) {
+        if self.unserved.insert(workflow.to_owned()) {
+            tracing::warn!(workflow, "its schedule begins nothing: {why}");
+        }
+    }
+}
 
 impl WorkflowService {
     /// Begins what is due. Of times that were missed one is made up. Where the person is not
-    /// served, the time passes: it is not made up once the operator has let them in. Where nobody
-    /// knows, it waits. `unserved` are the workflows of which was said that they begin nothing,
-    /// which is once and not every minute.
-    pub(super) async fn look_at_schedules(&self, unserved: &mut BTreeSet<String>) -> Result<(), StoreError> {
+    /// served, or never to be reached, the time passes: it is not made up once the operator has let
+    /// them in. Where nobody knows, it waits.
+    pub(super) async fn look_at_schedules(&self, notes: &mut ScheduleNotes) -> Result<(), StoreError> {
         for of in &self.0.catalog.offered {
             let Some((times, to)) = &of.workflow.on.schedule else { continue };
-            let now = now_ms();
-            let key = (of.workflow.id.as_str(), times.as_str());
+            let (now, id) = (now_ms(), of.workflow.id.as_str());
+            let key = (id, times.as_str());
             let before = self.0.store.begin_schedule_check(key, now).await?;
             // A clock that was set back makes nothing due twice.
             let Some(due) = schedule::latest(times, before, now) else { continue };
@@ -24,54 +49,70 @@ impl WorkflowService {
             match messenger.served(&to.sender) {
                 Served::Yes => {}
                 Served::No => {
-                    if unserved.insert(of.workflow.id.clone()) {
-                        tracing::warn!(
-                            workflow = of.workflow.id,
-                            "its schedule begins nothing: the person whom it is for is not served"
-                        );
-                    }
+                    notes.tell(id, "the person whom it is for is not served");
                     self.0.store.end_schedule_check(key, due).await?;
                     continue;
                 }
                 // It is due still at the next look.
                 Served::Unknown => continue,
             }
-            unserved.remove(&of.workflow.id);
+            if notes.failed.get(id).is_some_and(|failed| failed.elapsed() < AGAIN) {
+                continue;
+            }
             let stop = self.0.executors.borrow().stop.clone();
-            let opening = messenger.open(&to.sender);
+            let opening = tokio::time::timeout(OPENING_MAX, messenger.open(&to.sender));
             // A platform that does not answer would hold the stop up; nothing has been written yet.
             let Some(opened) = stop.run_until_cancelled(opening).await else { return Ok(()) };
-            let target = match opened {
-                Ok(private) => private.target,
-                Err(error) => {
-                    tracing::warn!(%error, workflow = of.workflow.id, "who is answered cannot be reached");
-                    continue;
+            let late = |_| Err(UnreachableReason::Now("its platform does not answer".to_owned()));
+            match opened.unwrap_or_else(late) {
+                Ok(private) => {
+                    notes.unserved.remove(id);
+                    notes.failed.remove(id);
+                    let answer_to = AnswerTo { channel: messenger.channel(), target: private.target };
+                    self.begin_scheduled(of, to, (due, answer_to)).await?;
                 }
-            };
-            let id = format!("{}-at-{:x}", of.workflow.id, due / 1000);
-            if self.0.store.load_run(&id).await?.is_none() {
-                let by = to.clone();
-                let trigger = json!({
-                    "kind": "schedule", "channel": by.channel, "sender": by.sender, "files": [],
-                });
-                let answer_to = AnswerTo { channel: messenger.channel(), target };
-                let input = of.workflow.input.complete(json!({}));
-                let begun = match input {
-                    Ok(input) => {
-                        let beginning = RunStart { id, by, input, trigger, answer_to, answers: true };
-                        self.begin(of, beginning).await
-                    }
-                    Err(error) => Err(StartRefusal::Refused(error.to_string())),
-                };
-                match begun {
-                    Ok(()) => {}
-                    Err(StartRefusal::Store(error)) => return Err(error),
-                    Err(StartRefusal::Refused(why)) => {
-                        tracing::error!(workflow = of.workflow.id, why, "a scheduled run does not begin");
-                    }
+                Err(UnreachableReason::Ever(why)) => {
+                    notes.tell(id, &format!("the person whom it is for cannot be reached: {why}"));
+                }
+                Err(UnreachableReason::Now(why)) => {
+                    tracing::warn!(why, workflow = id, "who is answered cannot be reached; trying again");
+                    notes.failed.insert(id.to_owned(), Instant::now());
+                    continue;
                 }
             }
             self.0.store.end_schedule_check(key, due).await?;
+        }
+        Ok(())
+    }
+
+    /// Begins the run of one time, unless it was begun.
+    async fn begin_scheduled(
+        &self,
+        of: &OfferedWorkflow,
+        by: &Caller,
+        (due, answer_to): (i64, AnswerTo),
+    ) -> Result<(), StoreError> {
+        let id = format!("{}-at-{:x}", of.workflow.id, due / 1000);
+        if self.0.store.load_run(&id).await?.is_some() {
+            return Ok(());
+        }
+        let trigger = json!({
+            "kind": "schedule", "channel": by.channel, "sender": by.sender, "files": [],
+        });
+        let begun = match of.workflow.input.complete(json!({})) {
+            Ok(input) => {
+                let by = by.clone();
+                let beginning = RunStart { id, by, input, trigger, answer_to, answers: true };
+                self.begin(of, beginning).await
+            }
+            Err(error) => Err(StartRefusal::Refused(error.to_string())),
+        };
+        match begun {
+            Err(StartRefusal::Store(error)) => return Err(error),
+            Err(StartRefusal::Refused(why)) => {
+                tracing::error!(workflow = of.workflow.id, why, "a scheduled run does not begin");
+            }
+            Ok(()) => {}
         }
         Ok(())
     }

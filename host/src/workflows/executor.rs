@@ -1,6 +1,7 @@
 //! Carries a run out: one task after the other, each result kept before the next task begins.
 
 mod asking;
+mod budget;
 mod ending;
 mod kept;
 pub(super) mod people;
@@ -280,7 +281,10 @@ impl Executor {
             cancel: cancel.clone(),
             ..CallRequest::new(turn.clone(), run.by.clone(), name.to_owned(), Ok(arguments.to_string()))
         };
-        let answer = self.toolbox.call(request).await;
+        let answer = match self.over_budget(run, name).await? {
+            Some(why) => Err(self.toolbox.refuse(request, why).await),
+            None => self.toolbox.call(request).await,
+        };
         self.warden.outgoing().release(&turn);
         Ok(answer?.result)
     }

@@ -3,7 +3,7 @@
 //! Tokens are charged with the step that they paid for, bytes with the journal's row, each in the
 //! same transaction: what runs again after a crash is charged once.
 
-use super::tx::Tx;
+use super::tx::{Row, Tx};
 use super::value::params;
 use super::{Store, StoreError, now_ms};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
@@ -52,12 +52,18 @@ pub(super) fn charge_tokens(tx: &Tx<'_>, caller: &Caller, tokens: u64) -> Result
     charge(tx, caller, tokens, 0)
 }
 
-/// Charges written bytes to the person whose turn it is, if that is known; less than 0 gives back.
+/// Charges written bytes to the person whose turn it is, or who began the run whose task it is, if
+/// that is known; less than 0 gives back.
 pub(super) fn charge_written(tx: &Tx<'_>, turn: &str, bytes: i64) -> Result<(), StoreError> {
-    let caller = tx.query_optional("SELECT channel, sender FROM attempt WHERE turn = ?1", [turn], |row| {
-        Ok(Caller { channel: row.get(0)?, sender: row.get(1)? })
-    })?;
-    caller.map_or(Ok(()), |caller| charge(tx, &caller, 0, bytes))
+    let caller = |row: &Row<'_>| Ok(Caller { channel: row.get(0)?, sender: row.get(1)? });
+    let of_turn = "SELECT channel, sender FROM attempt WHERE turn = ?1";
+    let mut found = tx.query_optional(of_turn, [turn], caller)?;
+    // A task's turn is named `<run>/<task>`.
+    let run = turn.split_once('/').map(|(run, _)| run).filter(|_| found.is_none());
+    if let Some(run) = run {
+        found = tx.query_optional("SELECT channel, sender FROM run WHERE run = ?1", [run], caller)?;
+    }
+    found.map_or(Ok(()), |caller| charge(tx, &caller, 0, bytes))
 }
 
 fn charge(tx: &Tx<'_>, caller: &Caller, tokens: u64, bytes: i64) -> Result<(), StoreError> {

@@ -109,6 +109,26 @@ fn a_refused_call_fails_its_task_and_ends_the_run() {
 }
 
 #[test]
+fn what_tasks_write_counts_on_the_day_of_who_began_the_run() {
+    let home = Home::new().config("[turns]\nuser_written_bytes_per_day = \"8 B\"\n");
+    let write = |id: &str| {
+        format!(
+            "  - {{ id: {id}, tool: file_write, with: {{ path: /shared/{id}, content: \"12345678\" }} }}\n"
+        )
+    };
+    let ran = run(&home, &format!("workflow: w\ntasks:\n{}{}", write("first"), write("second")), &[]);
+    assert_eq!(
+        (ran.code, states(&ran.json())),
+        (Some(1), "done failed:quota_exceeded".to_owned()),
+        "{ran:?}"
+    );
+    assert!(!home.host("/shared/second").exists());
+    // What only reads goes on.
+    let reads = "workflow: w\ntasks: [{ id: a, tool: file_read, with: { path: /shared/first } }]\n";
+    assert_eq!(run(&home, reads, &[]).code, Some(0));
+}
+
+#[test]
 fn an_agents_task_without_a_model_is_refused_before_anything_begins() {
     let home = Home::new();
     let text = "workflow: w\nagents: [{ id: a, actions: [{ id: b, prompt: c }] }]\ntasks: [{ id: t, agent: a, action: b }]\n";

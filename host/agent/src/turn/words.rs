@@ -121,6 +121,6 @@ pub(super) fn not_here(tool: &str, profiles: &BTreeSet<String>) -> String {
 }
 
 /// The error of a call that may write, once somebody has written what a day allows.
-pub(super) fn no_bytes_today(budget: ByteSize) -> String {
+pub fn no_bytes_today(budget: ByteSize) -> String {
     format!("today's budget of {budget} written bytes is used up; it starts anew at 00:00 UTC")
 }

@@ -49,6 +49,14 @@ pub(super) async fn written_bytes_are_charged_to_whose_turn_it_is_and_once<E: En
     writes("t/1", 50);
     writes("t/0", 40);
     assert_eq!(fixture.used("ann").await, (0, 90));
+    // A task of a run is no turn of somebody's: who began the run pays.
+    let run = super::runs::new("w-1");
+    let by = run.by.clone();
+    assert!(fixture.store.begin_run(run, 9).await.expect("begun"));
+    writes("w-1/one/0", 60);
+    writes("w-1/two/0", 4);
+    writes("w-1/two/0", 4);
+    assert_eq!(fixture.store.load_usage(&by, now_ms()).await.expect("known").written_bytes, 64);
 }
 
 pub(super) async fn what_an_open_turn_has_behind_it_is_kept_at_any_age<E: Engine>() {

@@ -1,5 +1,5 @@
-//! Tasks that write to people: messages, and the replies to them. Each step is kept before the next,
-//! so that each happens once however often the process is killed.
+//! Tasks that write to people: messages, and the replies to them. Each step is kept before the
+//! next, so that each happens once however often the process is killed.
 
 use super::problem::unrendered;
 use super::{ExecuteError, Executor, PreparedRun, TaskProblem, TaskResult, WorkflowState, about, turn_of};
@@ -88,8 +88,8 @@ where
     sent.await.unwrap_or_else(|error| Err(StoreError::Engine(Box::new(error))))
 }
 
-/// The platform's ids of a stored message, once it is out. It goes out also while the store is away,
-/// which is then looked at again.
+/// The platform's ids of a stored message, once it is out. A store that is away is looked at again:
+/// the message goes out meanwhile.
 ///
 /// # Errors
 /// `send_failed` with what the platform said.

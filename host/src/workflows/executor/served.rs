@@ -9,16 +9,16 @@ use cofferdam_store::KeptRun;
 
 impl Executor {
     /// Whether `serve` alone can carry out this task: people are not reached here, and the run has
-    /// come to where it reaches them. What comes after that needs them as well, such as the files of
-    /// a reply; and so may each task of a run that a chat or a schedule has begun, whose questions
-    /// and end are shown there.
+    /// come to where it reaches them. What comes after that needs them as well, such as the files
+    /// of a reply; and so may each task of a run that a chat or a schedule has begun, whose
+    /// questions and end are shown there.
     pub(super) fn is_for_serve(&self, run: &PreparedRun, kept: &KeptRun, n: usize) -> bool {
         let reaches = run.plan.tasks[..=n].iter().any(|task| task.work.needs_people());
         self.people.is_none() && (reaches || kept.new.answer_to.is_some())
     }
 
-    /// Has `serve` go on with a run; how it is kept then. Where it is answered, its end is promised:
-    /// this process is not there to tell it.
+    /// Has `serve` go on with a run; how it is kept then. Where it is answered, its end is
+    /// promised: this process is not there to tell it.
     pub(super) async fn hand_over(&self, run: &PreparedRun, kept: &KeptRun) -> Result<KeptRun, ExecuteError> {
         if kept.new.answer_to.is_some() {
             self.store.acknowledge_run(&run.id).await?;

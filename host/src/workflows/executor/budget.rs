@@ -17,7 +17,7 @@ impl Executor {
         }
         let budget = self.turns.user_written_bytes_per_day;
         let used = self.store.load_usage(&run.by, now_ms()).await?;
-        let is_over = used.written_bytes >= budget.0;
-        Ok(is_over.then(|| ToolError::new(ErrorCode::QuotaExceeded, words::no_bytes_today(budget))))
+        let is_spent = used.written_bytes >= budget.0;
+        Ok(is_spent.then(|| ToolError::new(ErrorCode::QuotaExceeded, words::no_bytes_today(budget))))
     }
 }

@@ -15,6 +15,7 @@ use cofferdam_core::tool::{ToolAnswer, ToolError};
 use cofferdam_warden::attachments::{Attachments, DeclaredFile, Intake};
 use serde_json::Value;
 use std::fmt::Display;
+use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -57,17 +58,15 @@ pub(super) struct TypedArguments {
 
 pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit> {
     // Before it is confined: what `<(…)` names is a pipe, which no rule of the kernel's can allow.
-    let in_file = arguments.call.arguments.read_file()?;
+    let typed = &arguments.call.arguments;
+    let file = typed.open_file()?;
     for file in &arguments.attach {
         open_regular(file).with_context(|| cannot_attach(file))?;
     }
     gateway::confine(config, ReadScope::Listed(&arguments.attach))?;
     let gateway = Gateway::open_to_call(config, Role::Beside, Some(&arguments.call.tool))?;
     let attachments = attach(&gateway, config, &arguments.attach)?;
-    let text = match in_file {
-        Some(text) => Ok(text),
-        None => arguments.call.arguments.typed_text(gateway.toolbox.registry(), &arguments.call.tool)?,
-    };
+    let text = typed.text_of(file, gateway.toolbox.registry(), &arguments.call.tool)?;
     let approver = arguments.approve.then(|| Arc::new(ApproveAll) as Arc<dyn Approver>);
     let request = CallRequest { approver, ..request(arguments.call.tool, text, attachments) };
     print(run_call(&gateway, request)?)
@@ -118,13 +117,14 @@ pub(super) fn print_line(line: impl Display, exit: Exit) -> anyhow::Result<Exit>
 }
 
 impl TypedArguments {
-    /// The text of the file that holds them, if one is named.
-    fn read_file(&self) -> anyhow::Result<Option<String>> {
-        let Some(file) = self.args.as_deref().and_then(|args| args.strip_prefix('@')) else {
-            return Ok(None);
-        };
-        let opened = std::fs::File::open(file).with_context(|| format!("cannot read {file}"))?;
-        read_bounded(opened, file).map(Some)
+    /// The file that holds them, if one is named.
+    fn named_file(&self) -> Option<&str> {
+        self.args.as_deref()?.strip_prefix('@')
+    }
+
+    fn open_file(&self) -> anyhow::Result<Option<File>> {
+        let open = |file| File::open(file).with_context(|| format!("cannot read {file}"));
+        self.named_file().map(open).transpose()
     }
 
     /// The arguments as JSON text, typed by the tool's schema, or why what was typed cannot become
@@ -137,14 +137,19 @@ impl TypedArguments {
         registry: &Registry,
         tool: &str,
     ) -> anyhow::Result<Result<String, BadArguments>> {
-        match self.read_file()? {
-            Some(text) => Ok(Ok(text)),
-            None => self.typed_text(registry, tool),
-        }
+        self.text_of(self.open_file()?, registry, tool)
     }
 
-    /// The same where no file is named.
-    fn typed_text(&self, registry: &Registry, tool: &str) -> anyhow::Result<Result<String, BadArguments>> {
+    /// The same with the file that is named, opened.
+    fn text_of(
+        &self,
+        file: Option<File>,
+        registry: &Registry,
+        tool: &str,
+    ) -> anyhow::Result<Result<String, BadArguments>> {
+        if let Some(file) = file {
+            return read_bounded(file, self.named_file().unwrap_or_default()).map(Ok);
+        }
         match self.args.as_deref() {
             Some("-") => read_bounded(std::io::stdin(), "stdin").map(Ok),
             Some(text) => Ok(Ok(text.to_owned())),

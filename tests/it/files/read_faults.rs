@@ -45,7 +45,7 @@ fn a_disk_that_fails_under_a_guest() {
     for command in [read, look] {
         let tracer = AtWorkers::of(&home, chat.id(), Some("inject=pread64:error=EIO"));
         let said = chat.say(command);
-        tracer.seen();
+        tracer.end();
         assert!(said.starts_with("read_failed: ") && said.ends_with("/shared/file"), "{said}");
         assert_eq!(home.audit().pop().expect("audited")["code"], "read_failed");
     }

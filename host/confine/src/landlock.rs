@@ -66,6 +66,9 @@ pub(super) fn gateway(paths: &GatewayPaths, ports: Option<&[u16]>) -> Result<Opt
                 Err(_) if !needed => continue,
                 Err(error) => return Err(error),
             };
+            if is_nowhere(&fd) {
+                continue;
+            }
             let of_files = AccessFs::from_file(NEWEST);
             let access = if is_folder(&fd) { access } else { access & of_files };
             rules = rules.add_rule(PathBeneath::new(fd, access)).map_err(landlock_error)?;
@@ -90,6 +93,14 @@ fn open(path: &Path) -> Result<OwnedFd, ConfineError> {
     use rustix::fs::{Mode, OFlags};
     rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
         .map_err(|e| ConfineError::Place(path.display().to_string(), e.into()))
+}
+
+/// Whether it is a pipe or a socket without a name, such as what `<(…)` of a shell stands for: the
+/// kernel takes no rule for it, and refuses nobody who opens it.
+fn is_nowhere(fd: &OwnedFd) -> bool {
+    // PIPEFS_MAGIC and SOCKFS_MAGIC of the kernel's linux/magic.h.
+    const NAMELESS: [u64; 2] = [0x5049_5045, 0x534f_434b];
+    rustix::fs::fstatfs(fd).is_ok_and(|stat| NAMELESS.contains(&(stat.f_type as u64)))
 }
 
 fn is_folder(fd: &OwnedFd) -> bool {

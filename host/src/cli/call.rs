@@ -15,7 +15,6 @@ use cofferdam_core::tool::{ToolAnswer, ToolError};
 use cofferdam_warden::attachments::{Attachments, DeclaredFile, Intake};
 use serde_json::Value;
 use std::fmt::Display;
-use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -57,16 +56,12 @@ pub(super) struct TypedArguments {
 }
 
 pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit> {
-    // Before it is confined: what `<(…)` names is a pipe, which no rule of the kernel's can allow.
-    let typed = &arguments.call.arguments;
-    let file = typed.open_file()?;
-    for file in &arguments.attach {
-        open_regular(file).with_context(|| cannot_attach(file))?;
-    }
-    gateway::confine(config, ReadScope::Listed(&arguments.attach))?;
+    let arguments_file = arguments.call.arguments.file();
+    let files: Vec<_> = arguments.attach.iter().cloned().chain(arguments_file.map(PathBuf::from)).collect();
+    gateway::confine(config, ReadScope::Listed(&files))?;
     let gateway = Gateway::open_to_call(config, Role::Beside, Some(&arguments.call.tool))?;
     let attachments = attach(&gateway, config, &arguments.attach)?;
-    let text = typed.text_of(file, gateway.toolbox.registry(), &arguments.call.tool)?;
+    let text = arguments.call.arguments.text(gateway.toolbox.registry(), &arguments.call.tool)?;
     let approver = arguments.approve.then(|| Arc::new(ApproveAll) as Arc<dyn Approver>);
     let request = CallRequest { approver, ..request(arguments.call.tool, text, attachments) };
     print(run_call(&gateway, request)?)
@@ -118,13 +113,8 @@ pub(super) fn print_line(line: impl Display, exit: Exit) -> anyhow::Result<Exit>
 
 impl TypedArguments {
     /// The file that holds them, if one is named.
-    fn named_file(&self) -> Option<&str> {
+    fn file(&self) -> Option<&str> {
         self.args.as_deref()?.strip_prefix('@')
-    }
-
-    fn open_file(&self) -> anyhow::Result<Option<File>> {
-        let open = |file| File::open(file).with_context(|| format!("cannot read {file}"));
-        self.named_file().map(open).transpose()
     }
 
     /// The arguments as JSON text, typed by the tool's schema, or why what was typed cannot become
@@ -137,18 +127,9 @@ impl TypedArguments {
         registry: &Registry,
         tool: &str,
     ) -> anyhow::Result<Result<String, BadArguments>> {
-        self.text_of(self.open_file()?, registry, tool)
-    }
-
-    /// The same with the file that is named, opened.
-    fn text_of(
-        &self,
-        file: Option<File>,
-        registry: &Registry,
-        tool: &str,
-    ) -> anyhow::Result<Result<String, BadArguments>> {
-        if let Some(file) = file {
-            return read_bounded(file, self.named_file().unwrap_or_default()).map(Ok);
+        if let Some(file) = self.file() {
+            let opened = std::fs::File::open(file).with_context(|| format!("cannot read {file}"))?;
+            return read_bounded(opened, file).map(Ok);
         }
         match self.args.as_deref() {
             Some("-") => read_bounded(std::io::stdin(), "stdin").map(Ok),
@@ -188,13 +169,9 @@ pub(super) fn this_user(channel: &str) -> Caller {
 pub(super) fn attach(gateway: &Gateway, config: &Config, files: &[PathBuf]) -> anyhow::Result<Attachments> {
     let mut intake = Intake::new(&gateway.blobs, &config.attachments);
     for file in files {
-        take(&mut intake, file).with_context(|| cannot_attach(file))?;
+        take(&mut intake, file).with_context(|| format!("cannot attach {}", file.display()))?;
     }
     Ok(intake.finish())
-}
-
-fn cannot_attach(file: &Path) -> String {
-    format!("cannot attach {}", file.display())
 }
 
 fn take(intake: &mut Intake, path: &Path) -> anyhow::Result<()> {

@@ -1,10 +1,11 @@
-//! A tracer that joins the serving program and kills it at a chosen system call.
+//! A tracer that joins the serving program, and kills it at a chosen system call or holds that up.
 //!
 //! It joins while a gate of the server holds the program still, so the call that is counted is the
 //! next one of its name.
 
 use std::path::Path;
 use std::process::{Child, Command};
+use std::time::Duration;
 use support::needs;
 use support::tracer::joined;
 
@@ -22,14 +23,18 @@ impl Tracer {
     /// Lets `call`, the `nth` of its name on its thread, be the last thing that `pid` does: it is
     /// killed before the call happens. Only calls on the file `of` count, if there is one.
     pub(super) fn kills(pid: u32, call: &str, nth: u32, of: Option<&Path>) -> Self {
+        Self::join(pid, call, &format!("signal=KILL:when={nth}"), of)
+    }
+
+    /// Lets each `call` of `pid` on the file `of` take so long, until this is dropped.
+    pub(super) fn delays(pid: u32, call: &str, by: Duration, of: &Path) -> Self {
+        Self::join(pid, call, &format!("delay_enter={}", by.as_micros()), Some(of))
+    }
+
+    fn join(pid: u32, call: &str, meets: &str, of: Option<&Path>) -> Self {
         let mut command = Command::new("strace");
         command.args(["-f", "-o", "/dev/null", "-p", &pid.to_string()]);
-        command.args([
-            "-e",
-            &format!("trace={call}"),
-            "-e",
-            &format!("inject={call}:signal=KILL:when={nth}"),
-        ]);
+        command.args(["-e", &format!("trace={call}"), "-e", &format!("inject={call}:{meets}")]);
         if let Some(of) = of {
             command.arg("-P").arg(of);
         }

@@ -2,8 +2,7 @@
 
 use super::check::{home, tree, works};
 use super::paused::Call;
-use super::tracer::{self, AtWorkers};
-use crate::sandbox::chat::Chat;
+use super::tracer;
 use serde_json::json;
 use std::fs;
 
@@ -26,29 +25,5 @@ fn every_system_call_of_a_read() {
         assert_eq!(tree(&home.workspace()), before, "{point:?}");
     }
     assert!(failures > 2, "the file could always be read");
-    works(&home);
-}
-
-/// A guest has no word for it; the gateway has.
-#[test]
-fn a_disk_that_fails_under_a_guest() {
-    if !tracer::available_for_workers("files::read_faults::a_disk_that_fails_under_a_guest") {
-        return;
-    }
-    let home = home();
-    fs::write(home.host("/shared/file"), "content").expect("writable");
-    let mut chat = Chat::start(&home);
-    let (read, look) = ("/file_read path=/shared/file", "/file_info path=/shared/file");
-    for command in [read, look] {
-        assert!(chat.say(command).starts_with('{'), "{command}");
-    }
-    for command in [read, look] {
-        let tracer = AtWorkers::of(&home, chat.id(), Some("inject=pread64:error=EIO"));
-        let said = chat.say(command);
-        tracer.end();
-        assert!(said.starts_with("read_failed: ") && said.ends_with("/shared/file"), "{said}");
-        assert_eq!(home.audit().pop().expect("audited")["code"], "read_failed");
-    }
-    chat.end();
     works(&home);
 }

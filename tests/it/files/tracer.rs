@@ -111,11 +111,6 @@ impl AtWorkers {
         all
     }
 
-    /// Leaves when the call has been answered.
-    pub(super) fn end(mut self) {
-        self.leave();
-    }
-
     /// Leaves when it has killed a worker.
     pub(super) fn killed(mut self) {
         workers::until("a worker that is killed", || self.log().contains("+++ killed by SIGKILL +++"));

@@ -26,9 +26,9 @@ impl Tracer {
         Self::join(pid, call, &format!("signal=KILL:when={nth}"), of)
     }
 
-    /// Lets each `call` of `pid` on the file `of` take so long, until this is dropped.
-    pub(super) fn delays(pid: u32, call: &str, by: Duration, of: &Path) -> Self {
-        Self::join(pid, call, &format!("delay_enter={}", by.as_micros()), Some(of))
+    /// Lets each `call` of `pid` take so long, until this is dropped.
+    pub(super) fn delays(pid: u32, call: &str, by: Duration) -> Self {
+        Self::join(pid, call, &format!("delay_enter={}", by.as_micros()), None)
     }
 
     fn join(pid: u32, call: &str, meets: &str, of: Option<&Path>) -> Self {

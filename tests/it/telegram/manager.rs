@@ -85,7 +85,7 @@ async fn a_standstill_is_not_told_to_go_on() -> anyhow::Result<()> {
     manager.until(GOES_ON)?;
     // The poller stands still where it looks who is served. It may take the runtime's other tasks
     // along, who then say nothing at all.
-    let tracer = Tracer::delays(world.serving().pid(), "openat", Duration::from_secs(10));
+    let tracer = Tracer::delays(world.serving().pid(), "openat", Duration::from_secs(60));
     let waiting = world.server.push(Incoming::private(ANN).text("hello"));
     // Eight times as long as between two of them.
     manager.quiet(GOES_ON, Duration::from_secs(4))?;

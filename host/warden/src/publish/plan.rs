@@ -203,6 +203,15 @@ pub(super) fn approved_to_go(
     }
 }
 
+/// Something else has the name of what was to go.
+pub(super) fn replaced_error(path: &GuestPath, was_approved: bool) -> PublishError {
+    let path = path.clone();
+    match was_approved {
+        true => PublishError::NotAsApproved { path },
+        false => PublishError::Exchanged { path },
+    }
+}
+
 /// Refuses all but what was approved, if something was, at the name that `path` has in `parent`.
 pub(super) fn check_approved(
     parent: &OwnedFd,

@@ -205,11 +205,7 @@ impl PlannedRemove {
     }
 
     fn replaced_error(&self) -> PublishError {
-        let path = self.path.clone();
-        match self.approved {
-            Some(_) => PublishError::NotAsApproved { path },
-            None => PublishError::Exchanged { path },
-        }
+        plan::replaced_error(&self.path, self.approved.is_some())
     }
 
     fn unlink(

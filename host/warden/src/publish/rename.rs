@@ -221,11 +221,7 @@ impl PlannedRename {
     }
 
     fn replaced_error(&self) -> PublishError {
-        let path = self.source.clone();
-        match self.approved_source {
-            Some(_) => PublishError::NotAsApproved { path },
-            None => PublishError::Exchanged { path },
-        }
+        plan::replaced_error(&self.source, self.approved_source.is_some())
     }
 
     fn place(

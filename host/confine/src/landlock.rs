@@ -97,6 +97,7 @@ fn open(path: &Path) -> Result<OwnedFd, ConfineError> {
 
 /// Whether it is a pipe or a socket without a name, such as what `<(…)` of a shell stands for: the
 /// kernel takes no rule for it, and refuses nobody who opens it.
+#[allow(clippy::unnecessary_cast, reason = "the widths differ between machines")]
 fn is_nowhere(fd: &OwnedFd) -> bool {
     // PIPEFS_MAGIC and SOCKFS_MAGIC of the kernel's linux/magic.h.
     const NAMELESS: [u64; 2] = [0x5049_5045, 0x534f_434b];

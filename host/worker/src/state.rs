@@ -98,7 +98,7 @@ pub(crate) enum DiskReads {
 
 /// A guest's error as the host knows it: the code from the guest's subset, the message bounded.
 ///
-/// `write_failed` is a guest's word for whatever fails at a disk: a case more in the enum of the
+/// `write_failed` is a guest's word for all that fails at a disk: a case more in the enum of the
 /// contract would turn away every component that is built already. So the worker, which reads for
 /// the guest, says where it was reading that failed.
 pub(crate) fn from_guest(error: WitError, disk: DiskReads) -> ToolError {

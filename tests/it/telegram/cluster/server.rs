@@ -112,7 +112,8 @@ async fn a_stop_does_not_wait_for_a_server_that_says_nothing() -> anyhow::Result
     world.end(1)
 }
 
-/// What is under way takes as long as it may; then there is still time to say that others may go on.
+/// What is under way takes as long as it may; then there is still time to say that others may go
+/// on.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_stop_that_waits_for_a_turn_hands_the_store_back_all_the_same() -> anyhow::Result<()> {
     let Some(server) = shared("telegram::cluster::a_stop_that_waits_for_a_turn") else { return Ok(()) };

@@ -275,7 +275,7 @@ pub(super) async fn schedules_are_looked_at_one_by_one<E: Engine>() {
     let fixture = fixture.restart();
     let looked = async |of| fixture.store.begin_schedule_check(of, 300).await.expect("asked");
     assert_eq!(looked(("daily", "0 0 * * *")).await, 200);
-    // Times that its file names now have not been missed before, whatever it named then.
+    // Times that its file names now have not been missed before, no matter what it named then.
     assert_eq!(looked(("daily", "0 14 * * *")).await, 300);
     assert_eq!(looked(("daily", "0 0 * * *")).await, 300, "named anew");
     assert_eq!((looked(("daily-2", "0 0 * * *")).await, looked(("weekly", "0 0 * * 1")).await), (100, 100));

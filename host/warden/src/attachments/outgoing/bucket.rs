@@ -132,7 +132,7 @@ impl BucketSweep {
         drop(last);
         let mut turns = outgoing.turns();
         turns.swept &= !is_any_left;
-        // What was added meanwhile is needed, whatever the bucket's clock says.
+        // What was added meanwhile is needed, no matter what the bucket's clock says.
         let added: BTreeSet<&str> = turns.files.values().flatten().map(|held| held.sha256.as_str()).collect();
         left.retain(|sha256, _| !added.contains(sha256.as_str()));
         turns.left = left;

@@ -4,10 +4,11 @@
 use crate::bindings::cofferdam::tool::recent_attachments as recent;
 use crate::bindings::cofferdam::tool::turn_attachments as wit;
 use crate::bindings::cofferdam::tool::types::ToolError as WitError;
+use crate::gateway::expect_reply;
 use crate::state::StoreState;
 use bytes::Bytes;
 use cofferdam_core::attachment::AttachmentInfo;
-use cofferdam_core::host_call::{Reply, Request};
+use cofferdam_core::host_call::Request;
 use cofferdam_core::tool::ToolError;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -31,18 +32,11 @@ enum AttachmentContent {
 
 impl StoreState {
     fn infos(&self) -> wasmtime::Result<Vec<AttachmentInfo>> {
-        let infos = self.gateway.ask(Request::Attachments, |reply| match reply {
-            Reply::Attachments(infos) => Some(infos),
-            _ => None,
-        });
-        infos.map_err(wasmtime::Error::new)
+        self.gateway.ask(Request::Attachments, expect_reply!(Attachments)).map_err(wasmtime::Error::new)
     }
 
     fn open_attachment(&self, index: u32) -> Result<OpenAttachment, ToolError> {
-        let bytes = self.gateway.ask(Request::Attachment(index), |reply| match reply {
-            Reply::Attachment(bytes) => Some(bytes),
-            _ => None,
-        })?;
+        let bytes = self.gateway.ask(Request::Attachment(index), expect_reply!(Attachment))?;
         let content = match bytes.inline {
             Some(inline) => AttachmentContent::Memory(inline.into_vec().into()),
             None => AttachmentContent::File(Arc::new(self.gateway.descriptor()?)),

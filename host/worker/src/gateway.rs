@@ -9,6 +9,17 @@ use cofferdam_ipc::{Broken, FromWorker, REQUEST_BYTES_MAX, Socket, decode};
 use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+/// Takes what an answer of this kind holds, and nothing of any other.
+macro_rules! expect_reply {
+    ($kind:ident) => {
+        |reply| match reply {
+            cofferdam_core::host_call::Reply::$kind(held) => Some(held),
+            _ => None,
+        }
+    };
+}
+pub(crate) use expect_reply;
+
 /// The way to the gateway; none while a component describes itself, which is granted nothing.
 #[derive(Clone)]
 pub(crate) struct GatewayLink(Option<Arc<Mutex<Socket>>>);
@@ -66,21 +77,12 @@ impl GatewayLink {
             let said = format!("one call adds at most {FILES_MAX} files to a reply");
             return Err(ToolError::new(ErrorCode::QuotaExceeded, said));
         }
-        self.ask(Request::AddToReply(files, to), |reply| match reply {
-            Reply::Added(added) => Some(added),
-            _ => None,
-        })
+        self.ask(Request::AddToReply(files, to), expect_reply!(Added))
     }
 
     /// Whether the turn was cancelled; a gateway that does not answer waits for nothing.
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.0.is_some()
-            && self
-                .ask(Request::Cancelled, |reply| match reply {
-                    Reply::Cancelled(cancelled) => Some(cancelled),
-                    _ => None,
-                })
-                .unwrap_or(true)
+        self.0.is_some() && self.ask(Request::Cancelled, expect_reply!(Cancelled)).unwrap_or(true)
     }
 
     pub(crate) fn notify(&self, notification: Notification<'_>) {

@@ -3,10 +3,16 @@
 
 use crate::bindings::cofferdam::tool::messaging as wit;
 use crate::bindings::cofferdam::tool::types::ToolError as WitError;
-use crate::gateway::expect_done;
+use crate::gateway::{expect_done, expect_reply};
 use crate::state::StoreState;
-use cofferdam_core::host_call::{Reply, Request};
+use cofferdam_core::host_call::Request;
 use cofferdam_core::message::{DirectMessage, SentMessage};
+
+impl From<SentMessage> for wit::SentMessage {
+    fn from(SentMessage { channel, channel_id, message_id }: SentMessage) -> Self {
+        Self { channel, channel_id, message_id }
+    }
+}
 
 type Answered<T> = wasmtime::Result<Result<T, WitError>>;
 
@@ -14,21 +20,11 @@ impl wit::Host for StoreState {
     fn send(&mut self, message: wit::Message, workflow: Option<String>) -> Answered<wit::SentMessage> {
         let wit::Message { to, text, files } = message;
         let request = Request::Send(DirectMessage { to, text, files, workflow });
-        let sent = self.gateway.ask(request, |reply| match reply {
-            Reply::Sent(SentMessage { channel, channel_id, message_id }) => {
-                Some(wit::SentMessage { channel, channel_id, message_id })
-            }
-            _ => None,
-        });
-        self.answer(sent)
+        self.answer(self.gateway.ask(request, expect_reply!(Sent)))
     }
 
     fn begin_workflow(&mut self, summary: Option<String>) -> Answered<String> {
-        let begun = self.gateway.ask(Request::BeginWorkflow(summary), |reply| match reply {
-            Reply::Begun(workflow) => Some(workflow),
-            _ => None,
-        });
-        self.answer(begun)
+        self.answer(self.gateway.ask(Request::BeginWorkflow(summary), expect_reply!(Begun)))
     }
 
     fn wait_for_reply(&mut self, workflow: String, message: String, timeout_ms: Option<u64>) -> Answered<()> {

@@ -6,12 +6,12 @@
 use crate::bindings::cofferdam::tool::progress;
 use crate::bindings::cofferdam::tool::types::ToolError as WitError;
 use crate::bindings::cofferdam::tool::workspace_write as wit;
-use crate::gateway::{GatewayLink, expect_done};
+use crate::gateway::{GatewayLink, expect_done, expect_reply};
 use crate::output::{ByteSink, StreamTo, check_permit};
 use crate::state::StoreState;
 use cofferdam_core::audit::EntryKind;
 use cofferdam_core::host_call::{
-    ContentHash, Contents, Disposition, Notification, Planning, Reply, Request, StagedId,
+    ContentHash, Contents, Disposition, Notification, Planning, Request, StagedId,
 };
 use serde_bytes::Bytes as Raw;
 use std::sync::Arc;
@@ -69,20 +69,6 @@ fn disposition(disposition: wit::Disposition) -> Disposition {
     }
 }
 
-fn expect_taken(reply: Reply) -> Option<ContentHash> {
-    match reply {
-        Reply::Taken(taken) => Some(taken),
-        _ => None,
-    }
-}
-
-fn expect_planning(reply: Reply) -> Option<Planning> {
-    match reply {
-        Reply::Planned(planning) => Some(planning),
-        _ => None,
-    }
-}
-
 impl wit::Host for StoreState {
     fn stage(
         &mut self,
@@ -90,11 +76,7 @@ impl wit::Host for StoreState {
         wanted: wit::Disposition,
     ) -> wasmtime::Result<Result<Resource<GuestStagedFile>, WitError>> {
         let request = Request::Stage { path: &path, disposition: disposition(wanted) };
-        let staged = self.gateway.ask(request, |reply| match reply {
-            Reply::Staged(id) => Some(id),
-            _ => None,
-        });
-        match staged {
+        match self.gateway.ask(request, expect_reply!(Staged)) {
             Ok(id) => {
                 let handle = Handle { id, gateway: self.gateway.clone() };
                 Ok(Ok(self.table.push(GuestStagedFile(Arc::new(handle)))?))
@@ -110,12 +92,12 @@ impl wit::Host for StoreState {
         wanted: wit::Disposition,
     ) -> wasmtime::Result<Result<wit::Planned, WitError>> {
         let request = Request::Rename { from: &source, to: &target, disposition: disposition(wanted) };
-        self.answer(self.gateway.ask(request, expect_planning))
+        self.answer(self.gateway.ask(request, expect_reply!(Planned)))
     }
 
     fn remove(&mut self, path: String, recursive: bool) -> wasmtime::Result<Result<wit::Planned, WitError>> {
         let contents = if recursive { Contents::Remove } else { Contents::Keep };
-        self.answer(self.gateway.ask(Request::Remove { path: &path, contents }, expect_planning))
+        self.answer(self.gateway.ask(Request::Remove { path: &path, contents }, expect_reply!(Planned)))
     }
 }
 
@@ -132,10 +114,7 @@ impl wit::HostStagedFile for StoreState {
         index: u32,
     ) -> wasmtime::Result<Result<u64, WitError>> {
         let file = self.with_free_body(&this, "appended an attachment to")?;
-        self.answer(self.gateway.ask(Request::AppendAttachment { file, index }, |reply| match reply {
-            Reply::Appended(bytes) => Some(bytes),
-            _ => None,
-        }))
+        self.answer(self.gateway.ask(Request::AppendAttachment { file, index }, expect_reply!(Appended)))
     }
 
     fn append_file(
@@ -144,7 +123,7 @@ impl wit::HostStagedFile for StoreState {
         path: String,
     ) -> wasmtime::Result<Result<wit::Sealed, WitError>> {
         let file = self.with_free_body(&this, "appended a file to")?;
-        self.answer(self.gateway.ask(Request::AppendFile { file, path: &path }, expect_taken))
+        self.answer(self.gateway.ask(Request::AppendFile { file, path: &path }, expect_reply!(Taken)))
     }
 
     fn expect(
@@ -158,7 +137,7 @@ impl wit::HostStagedFile for StoreState {
 
     fn finish(&mut self, this: Resource<GuestStagedFile>) -> wasmtime::Result<Result<wit::Sealed, WitError>> {
         let file = self.with_free_body(&this, "sealed")?;
-        let sealed = self.gateway.ask(Request::Seal(file), expect_taken);
+        let sealed = self.gateway.ask(Request::Seal(file), expect_reply!(Taken));
         self.table.delete(this)?;
         self.answer(sealed)
     }

@@ -2,9 +2,9 @@
 //! of its arguments, and published like any staged file once the call has succeeded.
 
 use super::{Scratch, ScratchNode};
-use crate::gateway::{GatewayLink, expect_done};
+use crate::gateway::{GatewayLink, expect_done, expect_reply};
 use cofferdam_core::entry::CommandOutput;
-use cofferdam_core::host_call::{Reply, Request};
+use cofferdam_core::host_call::Request;
 use cofferdam_core::lock::lock;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde_bytes::Bytes;
@@ -61,13 +61,12 @@ fn stage_below(
                 .try_for_each(|(name, node)| stage_below(node, &format!("{path}/{name}"), output, gateway))
         }
         ScratchNode::File(file) => {
-            let staged = gateway.ask(Request::Stage { path, disposition: output.disposition }, |reply| {
-                if let Reply::Staged(id) = reply { Some(id) } else { None }
-            })?;
+            let request = Request::Stage { path, disposition: output.disposition };
+            let staged = gateway.ask(request, expect_reply!(Staged))?;
             for piece in lock(&file.bytes).chunks(PIECE_BYTES) {
                 gateway.ask(Request::Write { file: staged, bytes: Bytes::new(piece) }, expect_done)?;
             }
-            gateway.ask(Request::Seal(staged), |reply| matches!(reply, Reply::Taken(_)).then_some(()))
+            gateway.ask(Request::Seal(staged), expect_reply!(Taken)).map(drop)
         }
     }
 }

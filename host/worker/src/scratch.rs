@@ -118,7 +118,7 @@ impl Scratch {
 
     /// Its root, open.
     pub(crate) fn handle(&self) -> Handle {
-        Handle::Folder(self.root.clone())
+        Handle::new(ScratchNode::Folder(self.root.clone()))
     }
 
     /// Refuses what a call has left that wanted more than there was: it may be in part.

@@ -15,33 +15,37 @@ use wasmtime_wasi::p2::{DynInputStream, DynOutputStream};
 
 /// Something of a scratch folder that a guest has open.
 #[derive(Clone)]
-pub(crate) enum Handle {
-    /// A folder.
-    Folder(Arc<ScratchFolder>),
-    /// A file, and what it is open for.
-    File(Arc<ScratchFile>, DescriptorFlags),
+pub(crate) struct Handle {
+    node: ScratchNode,
+    /// What it is open for.
+    flags: DescriptorFlags,
 }
 
 type Done<T = ()> = Result<T, ErrorCode>;
 
 impl Handle {
+    /// Something open as folders are: to be listed and changed.
+    pub(super) fn new(node: ScratchNode) -> Self {
+        Self { node, flags: DescriptorFlags::READ | DescriptorFlags::MUTATE_DIRECTORY }
+    }
+
     fn folder(&self) -> Done<&Arc<ScratchFolder>> {
-        match self {
-            Self::Folder(folder) => Ok(folder),
-            Self::File(..) => Err(ErrorCode::NotDirectory),
+        match &self.node {
+            ScratchNode::Folder(folder) => Ok(folder),
+            ScratchNode::File(_) => Err(ErrorCode::NotDirectory),
         }
     }
 
-    fn file(&self) -> Done<(&Arc<ScratchFile>, DescriptorFlags)> {
-        match self {
-            Self::File(file, flags) => Ok((file, *flags)),
-            Self::Folder(_) => Err(ErrorCode::IsDirectory),
+    fn file(&self) -> Done<&Arc<ScratchFile>> {
+        match &self.node {
+            ScratchNode::File(file) => Ok(file),
+            ScratchNode::Folder(_) => Err(ErrorCode::IsDirectory),
         }
     }
 
     fn writable(&self) -> Done<&Arc<ScratchFile>> {
-        let (file, flags) = self.file()?;
-        if flags.contains(DescriptorFlags::WRITE) { Ok(file) } else { Err(ErrorCode::BadDescriptor) }
+        let file = self.file()?;
+        if self.flags.contains(DescriptorFlags::WRITE) { Ok(file) } else { Err(ErrorCode::BadDescriptor) }
     }
 
     /// What stands at a path below this folder.
@@ -100,7 +104,7 @@ impl Handle {
             {
                 Err(ErrorCode::IsDirectory)
             }
-            (Some(ScratchNode::Folder(folder)), _) => Ok(Self::Folder(folder)),
+            (Some(folder @ ScratchNode::Folder(_)), _) => Ok(Self::new(folder)),
             (Some(ScratchNode::File(_)), _) if how.contains(OpenFlags::DIRECTORY) => {
                 Err(ErrorCode::NotDirectory)
             }
@@ -108,10 +112,10 @@ impl Handle {
                 if how.contains(OpenFlags::TRUNCATE) {
                     file.resize(0)?;
                 }
-                Ok(Self::File(file, flags))
+                Ok(Self { node: ScratchNode::File(file), flags })
             }
             (None, Some(name)) if how.contains(OpenFlags::CREATE) && !how.contains(OpenFlags::DIRECTORY) => {
-                Ok(Self::File(folder.make_file(&name)?, flags))
+                Ok(Self { node: ScratchNode::File(folder.make_file(&name)?), flags })
             }
             (None, _) => Err(ErrorCode::NoEntry),
         }
@@ -190,10 +194,7 @@ impl Handle {
     }
 
     pub(crate) fn stat(&self) -> DescriptorStat {
-        match self {
-            Self::Folder(folder) => stat(&ScratchNode::Folder(folder.clone())),
-            Self::File(file, _) => stat(&ScratchNode::File(file.clone())),
-        }
+        stat(&self.node)
     }
 
     pub(crate) fn stat_at(&self, path: &str) -> Done<DescriptorStat> {
@@ -202,36 +203,24 @@ impl Handle {
 
     /// What tells it from everything else that is open.
     pub(crate) fn hash(&self) -> MetadataHashValue {
-        match self {
-            Self::Folder(folder) => hash(Arc::as_ptr(folder).cast()),
-            Self::File(file, _) => hash(Arc::as_ptr(file).cast()),
-        }
+        hash(&self.node)
     }
 
     pub(crate) fn hash_at(&self, path: &str) -> Done<MetadataHashValue> {
-        Ok(match self.node(path)? {
-            ScratchNode::Folder(folder) => hash(Arc::as_ptr(&folder).cast()),
-            ScratchNode::File(file) => hash(Arc::as_ptr(&file).cast()),
-        })
+        Ok(hash(&self.node(path)?))
     }
 
     pub(crate) fn flags(&self) -> DescriptorFlags {
-        match self {
-            Self::Folder(_) => DescriptorFlags::READ | DescriptorFlags::MUTATE_DIRECTORY,
-            Self::File(_, flags) => *flags,
-        }
+        self.flags
     }
 
     pub(crate) fn kind(&self) -> DescriptorType {
-        match self {
-            Self::Folder(_) => DescriptorType::Directory,
-            Self::File(..) => DescriptorType::RegularFile,
-        }
+        kind(&self.node)
     }
 
     /// Bytes from a place on, and whether that is the end.
     pub(crate) fn read(&self, at: u64, most: usize) -> Done<(Vec<u8>, bool)> {
-        let bytes = self.file()?.0.read(at, most);
+        let bytes = self.file()?.read(at, most);
         let is_end = bytes.len() < most;
         Ok((bytes, is_end))
     }
@@ -246,7 +235,7 @@ impl Handle {
     }
 
     pub(crate) fn read_via_stream(&self, at: u64) -> Done<DynInputStream> {
-        Ok(Box::new(ScratchReader { file: self.file()?.0.clone(), at }))
+        Ok(Box::new(ScratchReader { file: self.file()?.clone(), at }))
     }
 
     pub(crate) fn write_via_stream(&self, at: Option<u64>) -> Done<DynOutputStream> {
@@ -276,6 +265,10 @@ fn stat(node: &ScratchNode) -> DescriptorStat {
     }
 }
 
-fn hash(place: *const ()) -> MetadataHashValue {
+fn hash(node: &ScratchNode) -> MetadataHashValue {
+    let place: *const () = match node {
+        ScratchNode::Folder(folder) => Arc::as_ptr(folder).cast(),
+        ScratchNode::File(file) => Arc::as_ptr(file).cast(),
+    };
     MetadataHashValue { lower: place.addr() as u64, upper: 0 }
 }

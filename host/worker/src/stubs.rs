@@ -11,7 +11,7 @@ use cofferdam_core::capability::Grants;
 use cofferdam_core::interfaces::needs;
 use cofferdam_core::text::one_line;
 use refusal::refusal;
-use wasmtime::component::types::{ComponentInstance, ComponentItem};
+use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, Linker, LinkerInstance, ResourceType};
 
 /// Versions of what is linked for every guest: a component may ask for a function that a later
@@ -50,10 +50,7 @@ pub(crate) fn link(
                     }
                 }
             }
-            ComponentItem::ComponentInstance(instance) => {
-                interface(&mut linker.instance(name)?, name, &instance, &engine, &mut seen)?;
-            }
-            item => root_item(&mut linker.root(), name, item, &mut seen)?,
+            item => link_item(&mut linker.root(), None, name, item, &engine, &mut seen)?,
         }
     }
     Ok(())
@@ -66,38 +63,28 @@ fn stub_name(name: &str) -> Option<String> {
     Some(format!("{interface}@{version}"))
 }
 
-fn interface(
+/// Links one item, or all that an interface has. `interface` is the import that it is a part of.
+fn link_item(
     place: &mut LinkerInstance<'_, StoreState>,
+    interface: Option<&str>,
     name: &str,
-    instance: &ComponentInstance,
+    item: ComponentItem,
     engine: &wasmtime::Engine,
     seen: &mut Vec<ResourceType>,
 ) -> wasmtime::Result<()> {
-    for (item, export) in instance.exports(engine) {
-        match export.ty {
-            ComponentItem::ComponentFunc(_) => function(place, Some(name), item)?,
-            ComponentItem::Resource(ty) => resource(place, item, ty, seen)?,
-            ComponentItem::Type(_) => {}
-            ComponentItem::ComponentInstance(inner) => {
-                interface(&mut place.instance(item)?, name, &inner, engine, seen)?;
-            }
-            _ => return Err(stub_error(&format!("{name}#{item}"))),
-        }
-    }
-    Ok(())
-}
-
-fn root_item(
-    root: &mut LinkerInstance<'_, StoreState>,
-    name: &str,
-    item: ComponentItem,
-    seen: &mut Vec<ResourceType>,
-) -> wasmtime::Result<()> {
     match item {
-        ComponentItem::ComponentFunc(_) => function(root, None, name),
-        ComponentItem::Resource(ty) => resource(root, name, ty, seen),
+        ComponentItem::ComponentFunc(_) => function(place, interface, name),
+        ComponentItem::Resource(ty) => resource(place, name, ty, seen),
         ComponentItem::Type(_) => Ok(()),
-        _ => Err(stub_error(name)),
+        ComponentItem::ComponentInstance(instance) => {
+            let import = Some(interface.unwrap_or(name));
+            let mut within = place.instance(name)?;
+            for (name, export) in instance.exports(engine) {
+                link_item(&mut within, import, name, export.ty, engine, seen)?;
+            }
+            Ok(())
+        }
+        _ => Err(stub_error(&interface.map_or_else(|| name.to_owned(), |import| format!("{import}#{name}")))),
     }
 }
 

@@ -60,11 +60,8 @@ pub(crate) struct CallContext {
 pub(crate) struct OutOfTime;
 
 /// The instance of a call that is over. Taking it apart takes a while, which nobody needs to wait
-/// for.
-#[must_use = "dropped before the answer is sent, it delays that"]
-pub(crate) struct SpentInstance {
-    _store: Option<Store<StoreState>>,
-}
+/// for. None where there was none.
+pub(crate) type SpentInstance = Option<Store<StoreState>>;
 
 /// Ends what a call has begun, and leaves its instance. `result` is what becomes of what it
 /// returned.
@@ -81,7 +78,7 @@ fn end_call<T>(
     output.finish();
     // What lies in it tells the gateway that it is dropped, which belongs to the call.
     drop(std::mem::take(&mut store.data_mut().table));
-    (ended, SpentInstance { _store: Some(store) })
+    (ended, Some(store))
 }
 
 /// An engine.
@@ -214,7 +211,7 @@ impl WasmEngine {
             (LinkedComponent::Function(callable), EntryCall::Function(_)) => {
                 let parameters = match callable.parameters(&job.arguments) {
                     Ok(parameters) => parameters,
-                    Err(error) => return (Err(error), SpentInstance { _store: None }),
+                    Err(error) => return (Err(error), None),
                 };
                 let mut store = self.store(grants, limits, reach, context(&output));
                 store.set_hostcall_fuel(HOSTCALL_BYTES_MAX + limits.result.0 as usize * VALUE_BYTES);
@@ -225,10 +222,7 @@ impl WasmEngine {
                 })
             }
             // It is linked for the entry of the job.
-            _ => (
-                Err(ToolError::new(ErrorCode::Internal, "another entry point is linked")),
-                SpentInstance { _store: None },
-            ),
+            _ => (Err(ToolError::new(ErrorCode::Internal, "another entry point is linked")), None),
         }
     }
 

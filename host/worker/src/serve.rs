@@ -136,8 +136,7 @@ impl WorkerServer {
                     Ok(linked) => {
                         let gateway = GatewayLink::new(socket.clone());
                         let reach = CallContext { mounts: self.mounts.clone(), gateway };
-                        let (ended, spent) = self.machine.run(&linked, &job, reach, deadline);
-                        (ended, Some(spent))
+                        self.machine.run(&linked, &job, reach, deadline)
                     }
                     // It linked when it was loaded, under the same grants.
                     Err(error) => (Err(ToolError::new(ErrorCode::ToolUnavailable, error.to_string())), None),

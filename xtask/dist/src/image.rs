@@ -16,19 +16,14 @@ pub(crate) const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 pub(crate) const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 
 /// A program, and what OCI calls its architecture.
-pub(crate) struct Built<'a> {
+pub(crate) struct Built {
     pub architecture: &'static str,
-    pub program: &'a [u8],
-    pub license: &'a str,
+    pub program: Vec<u8>,
+    pub licenses: String,
 }
 
 /// Writes the layout into `dir`.
-pub(crate) fn write(
-    dir: &Path,
-    built: &[Built<'_>],
-    version: &str,
-    (seconds, time): (u64, &str),
-) -> Result<()> {
+pub(crate) fn write(dir: &Path, built: &[Built], version: &str, (seconds, time): (u64, &str)) -> Result<()> {
     fs::create_dir_all(dir.join("blobs/sha256"))?;
     let mut manifests = Vec::new();
     for built in built {
@@ -57,11 +52,11 @@ pub(crate) fn write(
 /// No shell, no library, no certificates: the program brings those that it trusts. `/config` is
 /// where an operator mounts `cofferdam.toml`; the others are the user's, and so is what is mounted
 /// there afresh.
-fn entries(built: &Built<'_>) -> Vec<Entry> {
+fn entries(built: &Built) -> Vec<Entry> {
     let open = |name, mode| Entry { mode, ..Entry::folder_of(0, name) };
     vec![
-        Entry::program("cofferdam", built.program.to_vec()),
-        Entry::file("LICENSES.txt", built.license),
+        Entry::program("cofferdam", built.program.clone()),
+        Entry::file("LICENSES.txt", built.licenses.clone()),
         open("config", 0o755),
         open("tmp", 0o1777),
         Entry::folder_of(USER, "state"),
@@ -113,7 +108,7 @@ mod tests {
     fn layout(dir: &Path) {
         let programs = [("amd64", 62), ("arm64", 183)].map(|(name, number)| (name, program(number, false)));
         let built =
-            programs.each_ref().map(|(architecture, program)| Built { architecture, program, license: "l" });
+            programs.map(|(architecture, program)| Built { architecture, program, licenses: "l".into() });
         write(dir, &built, "1.0.0", (0, "1970-01-01T00:00:00Z")).expect("written");
     }
 

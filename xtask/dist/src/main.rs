@@ -16,6 +16,7 @@ mod verify;
 
 use anyhow::{Context, Result, bail};
 use archive::Entry;
+use image::Built;
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,37 +47,16 @@ fn verify(out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What is packed of one architecture.
-struct Part {
-    arch: String,
-    program: Vec<u8>,
-    licenses: String,
-}
-
 fn pack(arguments: &[String]) -> Result<()> {
     let [out, seconds, built @ ..] = arguments else { bail!("usage: OUT SECONDS ARCH=FOLDER…") };
     let (out, seconds): (&Path, u64) = (out.as_ref(), seconds.parse().context("SECONDS is a number")?);
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let time = jiff::Timestamp::from_second(i64::try_from(seconds)?)?.to_string();
-    let mut parts = Vec::new();
+    let mut images = Vec::new();
     for built in built {
         let (arch, folder) = built.split_once('=').context("an architecture and a folder")?;
-        parts.push(pack_one(out, &root, (arch, folder.as_ref()), (seconds, &time))?);
+        images.push(pack_one(out, &root, (arch, folder.as_ref()), (seconds, &time))?);
     }
-    let images: Vec<_> = parts
-        .iter()
-        .map(|part| {
-            Ok(image::Built {
-                architecture: match part.arch.as_str() {
-                    "x86_64" => "amd64",
-                    "aarch64" => "arm64",
-                    other => bail!("no image for {other}"),
-                },
-                program: &part.program,
-                license: &part.licenses,
-            })
-        })
-        .collect::<Result<_>>()?;
     image::write(&out.join("oci"), &images, VERSION, (seconds, &time))?;
     fs::write(out.join("install.sh"), include_str!("../install.sh"))?;
     fs::write(out.join("SHA256SUMS"), checksums(out)?)?;
@@ -88,7 +68,12 @@ fn pack_one(
     root: &Path,
     (arch, folder): (&str, &Path),
     (seconds, time): (u64, &str),
-) -> Result<Part> {
+) -> Result<Built> {
+    let architecture = match arch {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => bail!("no image for {other}"),
+    };
     let name = format!("cofferdam-{VERSION}-{arch}-linux-musl");
     let read = |file: PathBuf| fs::read(&file).with_context(|| format!("cannot read {}", file.display()));
     let program = read(folder.join("cofferdam"))?;
@@ -107,7 +92,7 @@ fn pack_one(
     write(".tar.gz", archive::gzip(&archive::tar(files, seconds)?)?)?;
     write(".debug.tar.gz", archive::gzip(&archive::tar(debug, seconds)?)?)?;
     write(".cdx.json", bill)?;
-    Ok(Part { arch: arch.to_owned(), program, licenses })
+    Ok(Built { architecture, program, licenses })
 }
 
 /// As `sha256sum --check` reads them. The image's index names its blobs by their own.

@@ -50,10 +50,9 @@ pub(crate) fn test_tools() {
         println!("    {why}; the tests that need it will be skipped");
     }
     for (program, asked, package) in wanted {
-        if output_of(program, asked).is_some() {
-            continue;
-        }
-        if let Err(why) = debian(program, package) {
+        if output_of(program, asked).is_none()
+            && let Err(why) = debian(program, package)
+        {
             println!("    {why}; the tests that need {program} will be skipped");
         }
     }
@@ -93,20 +92,19 @@ pub(crate) fn zig_python(step: Step) -> Result<PathBuf, String> {
     let python = to.join("bin/python");
     if output_of(&python.display().to_string(), &["-m", "ziglang", "version"]).is_none() {
         needed("python3", &["-c", "import ensurepip, venv"], "python3-venv")?;
-        let list = crate::steps::root().join("xtask/dist/zig.txt");
-        let mut venv = Command::new("python3");
-        step("python3 -m venv for zig (once)", venv.args(["-m", "venv", "--clear"]).arg(&to))?;
-        step("pip install of zig (once)", &mut pip_install(&python, &list))?;
+        python_environment("zig", &to, &crate::steps::root().join("xtask/dist/zig.txt"), step)?;
     }
     Ok(python)
 }
 
-/// What a list pins, and nothing else, for this Python.
-fn pip_install(python: &Path, list: &Path) -> Command {
-    let mut pip = Command::new(python);
+/// A Python of its own in this folder, with what a list pins and nothing else.
+fn python_environment(name: &str, to: &Path, list: &Path, step: Step) -> Result<(), String> {
+    let mut venv = Command::new("python3");
+    step(&format!("python3 -m venv for {name} (once)"), venv.args(["-m", "venv", "--clear"]).arg(to))?;
+    let mut pip = Command::new(to.join("bin/python"));
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]);
     pip.args(["--no-deps", "--only-binary", ":all:", "--requirement"]).arg(list);
-    pip
+    step(&format!("pip install of {name} (once)"), &mut pip)
 }
 
 /// A C compiler and archiver for another architecture and musl, from PyPI, as its checksum pins it,
@@ -185,18 +183,13 @@ pub(crate) fn mcp_clients(step: Step) {
 pub(crate) fn python_client(name: &str, step: Step) {
     let root = crate::steps::root();
     let (from, to) = (root.join("tests").join(name), root.join("target/tools").join(name));
-    let (python, whole) = (to.join("bin/python"), to.join("installed.txt"));
-    let list = from.join("requirements.txt");
+    let (list, whole) = (from.join("requirements.txt"), to.join("installed.txt"));
     // The list that is installed: another one is another installation.
     let wanted = std::fs::read(&list).unwrap_or_default();
     if std::fs::read(&whole).is_ok_and(|installed| installed == wanted) {
         return;
     }
-    let mut venv = Command::new("python3");
-    venv.args(["-m", "venv", "--clear"]).arg(&to);
-    let mut pip = pip_install(&python, &list);
-    let installed = step(&format!("python3 -m venv for {name} (once)"), &mut venv)
-        .and_then(|()| step(&format!("pip install of {name} (once)"), &mut pip))
+    let installed = python_environment(name, &to, &list, step)
         .and_then(|()| std::fs::write(&whole, wanted).map_err(|e| e.to_string()));
     if let Err(why) = installed {
         // Half an installation would fail the test that it is there for.

@@ -10,7 +10,7 @@ use std::io;
 use crate::ToolError;
 use crate::files::{Directory, Kind, Visit};
 use crate::glob::Glob;
-use names::{Budget, From, Names};
+use names::Names;
 pub use unreadable::{Problem, Told, Unreadable};
 
 /// Folders inside each other that a walk goes into; each one is an open handle.
@@ -61,6 +61,16 @@ pub struct Plan {
     pub names: usize,
 }
 
+impl Plan {
+    fn enters(&self, kind: Kind) -> bool {
+        kind == Kind::Directory && self.depth == Depth::Recursive
+    }
+
+    fn shows(&self, path: &str, name: &str) -> bool {
+        self.glob.as_ref().is_none_or(|glob| glob.matches(path, name))
+    }
+}
+
 /// Whether a walk goes into folders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
@@ -70,7 +80,8 @@ pub enum Depth {
     Recursive,
 }
 
-/// Where a walk begins, by a path below its folder. The path need not be there any more.
+/// Where a walk begins, by a path below its folder, or a batch of names of one folder. What is named
+/// need not be there any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Start {
     /// With the first entry.
@@ -180,7 +191,7 @@ impl<D: Folder> Walk<D> {
             };
             self.path.truncate(level.prefix);
             self.path.push_str(name);
-            self.descend = kind == Kind::Directory && self.plan.depth == Depth::Recursive;
+            self.descend = self.plan.enters(kind);
             // On the way to the start: what was shown before is not shown again.
             let passed = match self.ahead.last() {
                 Some(ahead) if ahead == name => {
@@ -199,7 +210,7 @@ impl<D: Folder> Walk<D> {
                 continue;
             }
             self.found_any = true;
-            if self.plan.glob.as_ref().is_none_or(|glob| glob.matches(&self.path, name)) {
+            if self.plan.shows(&self.path, name) {
                 return Some(kind);
             }
         }
@@ -230,14 +241,14 @@ impl<D: Folder> Walk<D> {
     }
 
     fn enter(&mut self, folder: D) -> io::Result<()> {
-        let from = self.ahead.last().map_or(From::Start, |name| From::At(name.clone()));
+        let from = self.ahead.last().map_or(Start::Beginning, |name| Start::At(name.clone()));
         let names = self.read(&folder, from)?;
         self.levels.push(Level { folder, names, prefix: self.path.len() });
         Ok(())
     }
 
     /// The next batch of a folder that holds more names than fit at once.
-    fn refill(&mut self, from: From) {
+    fn refill(&mut self, from: Start) {
         let Some(level) = self.levels.pop() else { return };
         let Level { folder, names, prefix } = level;
         drop(names);
@@ -251,13 +262,13 @@ impl<D: Folder> Walk<D> {
         }
     }
 
-    fn read(&mut self, folder: &D, from: From) -> io::Result<Names> {
+    fn read(&mut self, folder: &D, from: Start) -> io::Result<Names> {
         let held: usize = self.levels.iter().map(|level| level.names.held()).sum();
         let bytes = (NAMES_BYTES_MAX.saturating_sub(held) / 2).max(NAMES_BYTES_MIN);
-        let again = matches!(from, From::After(_));
-        let mut names = Names::new(from, Budget { bytes, names: self.plan.names.max(1) });
+        let again = matches!(from, Start::After(_));
+        let mut names = Names::new(from, bytes, self.plan.names.max(1));
         let (mut read, mut nameless) = (0_usize, 0_usize);
-        let filter = Filter { glob: self.plan.glob.as_ref(), depth: self.plan.depth };
+        let plan = &self.plan;
         let mut path = self.path.clone();
         let prefix = path.len();
         folder.each(&mut |entry| {
@@ -266,7 +277,7 @@ impl<D: Folder> Walk<D> {
                 Ok((name, kind)) if names.wants(name) => {
                     path.truncate(prefix);
                     path.push_str(name);
-                    if filter.keeps(&path, name, kind) {
+                    if plan.enters(kind) || plan.shows(&path, name) {
                         names.offer(name, kind);
                     }
                 }
@@ -289,19 +300,6 @@ impl<D: Folder> Walk<D> {
     fn exhausted(&mut self) -> bool {
         self.stopped = self.found_any && self.entries_left == 0;
         self.stopped
-    }
-}
-
-/// What of a folder is worth remembering.
-struct Filter<'a> {
-    glob: Option<&'a Glob>,
-    depth: Depth,
-}
-
-impl Filter<'_> {
-    fn keeps(&self, path: &str, name: &str, kind: Kind) -> bool {
-        let entered = kind == Kind::Directory && self.depth == Depth::Recursive;
-        entered || self.glob.is_none_or(|glob| glob.matches(path, name))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The smallest names of a folder after a bound, as many as fit a budget: what makes a sorted walk
 //! of a folder of any size possible in little memory.
 
+use super::Start;
 use crate::files::Kind;
 
 /// What one name costs besides its bytes.
@@ -13,38 +14,12 @@ struct Entry {
     kind: Kind,
 }
 
-/// Where in a folder a batch of names begins.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum From {
-    /// With the first one.
-    Start,
-    /// With this name, or the next after it.
-    At(String),
-    /// With the next after this name.
-    After(String),
-}
-
-impl From {
-    fn allows(&self, name: &str) -> bool {
-        match self {
-            Self::Start => true,
-            Self::At(least) => name >= least.as_str(),
-            Self::After(last) => name > last.as_str(),
-        }
-    }
-}
-
-/// How much one batch may hold.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Budget {
-    pub(super) bytes: usize,
-    pub(super) names: usize,
-}
-
 /// A batch of names, sorted by their bytes once all were offered.
 pub(super) struct Names {
-    from: From,
-    budget: Budget,
+    from: Start,
+    /// How much one batch may hold, in bytes of memory and in names.
+    bytes_max: usize,
+    names_max: usize,
     text: String,
     entries: Vec<Entry>,
     /// Names greater than this were turned away.
@@ -53,13 +28,18 @@ pub(super) struct Names {
 }
 
 impl Names {
-    pub(super) fn new(from: From, budget: Budget) -> Self {
-        Self { from, budget, text: String::new(), entries: Vec::new(), bound: None, taken: 0 }
+    pub(super) fn new(from: Start, bytes_max: usize, names_max: usize) -> Self {
+        Self { from, bytes_max, names_max, text: String::new(), entries: Vec::new(), bound: None, taken: 0 }
     }
 
     /// Whether a name belongs into this batch as far as is known yet.
     pub(super) fn wants(&self, name: &str) -> bool {
-        self.from.allows(name) && self.bound.as_deref().is_none_or(|bound| name <= bound)
+        let begun = match &self.from {
+            Start::Beginning => true,
+            Start::At(least) => name >= least.as_str(),
+            Start::After(last) => name > last.as_str(),
+        };
+        begun && self.bound.as_deref().is_none_or(|bound| name <= bound)
     }
 
     /// Takes a name that is wanted; if that is too much, lets go of the greater half.
@@ -71,8 +51,7 @@ impl Names {
         };
         self.text.push_str(name);
         self.entries.push(Entry { start, length, kind });
-        let full =
-            self.held() > self.budget.bytes || self.entries.len() >= self.budget.names.saturating_mul(2);
+        let full = self.held() > self.bytes_max || self.entries.len() >= self.names_max.saturating_mul(2);
         if full && self.entries.len() > 1 {
             self.shrink();
         }
@@ -81,8 +60,8 @@ impl Names {
     /// Puts the batch in order; to be called before the first [`Names::next`].
     pub(super) fn finish(&mut self) {
         self.sort();
-        if self.entries.len() > self.budget.names {
-            self.keep(self.budget.names);
+        if self.entries.len() > self.names_max {
+            self.keep(self.names_max);
         }
     }
 
@@ -94,8 +73,8 @@ impl Names {
     }
 
     /// Where the next batch begins, if names were turned away.
-    pub(super) fn rest(&self) -> Option<From> {
-        self.bound.clone().map(From::After)
+    pub(super) fn rest(&self) -> Option<Start> {
+        self.bound.clone().map(Start::After)
     }
 
     /// Bytes of memory in use.
@@ -110,7 +89,7 @@ impl Names {
 
     fn shrink(&mut self) {
         self.sort();
-        self.keep((self.entries.len() / 2).clamp(1, self.budget.names));
+        self.keep((self.entries.len() / 2).clamp(1, self.names_max));
     }
 
     fn keep(&mut self, count: usize) {

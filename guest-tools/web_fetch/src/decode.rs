@@ -52,12 +52,9 @@ fn western(byte: u8) -> char {
 /// As much of a text as fits, and whether it was cut.
 pub(crate) fn within(mut text: String, bytes: u64) -> (String, bool) {
     let most = usize::try_from(bytes).unwrap_or(usize::MAX);
-    if text.len() <= most {
-        return (text, false);
-    }
-    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    text.truncate(end);
-    (text, true)
+    let cut = text.len() > most;
+    text.truncate(text.floor_char_boundary(most));
+    (text, cut)
 }
 
 #[cfg(test)]

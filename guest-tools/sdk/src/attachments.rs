@@ -7,12 +7,7 @@ use crate::bindings::cofferdam::tool::turn_attachments::{self, Attachment};
 use crate::bindings::wasi::io::streams::InputStream;
 use crate::{ErrorCode, ToolError, stream};
 
-pub use crate::bindings::cofferdam::tool::turn_attachments::AttachmentInfo;
-
-/// All attachments of this turn, the unavailable ones too; empty when there are none.
-pub fn list() -> Vec<AttachmentInfo> {
-    turn_attachments::list()
-}
+pub use crate::bindings::cofferdam::tool::turn_attachments::{AttachmentInfo, list};
 
 /// What is known of attachment `index`, whose bytes are there.
 ///

@@ -4,7 +4,7 @@
 use crate::ToolError;
 use crate::bindings::cofferdam::tool::workspace_write;
 
-pub use workspace_write::{Disposition, EntryKind, Planned};
+pub use workspace_write::{Disposition, EntryKind, Planned, rename};
 
 impl EntryKind {
     /// The kind as results and the audit have it, e.g. `file`.
@@ -15,16 +15,6 @@ impl EntryKind {
             Self::Other => "other",
         }
     }
-}
-
-/// Plans to give the file or directory `source` the name `target`; the policy judged both for
-/// writing. `Disposition::CreateNew` never replaces anything.
-///
-/// # Errors
-/// `not_found`, `already_exists`, `path_denied`, `is_a_directory`, `not_a_regular_file`,
-/// `invalid_arguments` (a directory into itself), and those of writing.
-pub fn rename(source: &str, target: &str, disposition: Disposition) -> Result<Planned, ToolError> {
-    workspace_write::rename(source, target, disposition)
 }
 
 /// What becomes of a directory that is not empty.

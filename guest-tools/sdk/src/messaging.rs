@@ -21,25 +21,7 @@ use crate::ToolError;
 use crate::bindings::cofferdam::tool::messaging;
 use std::time::Duration;
 
-pub use messaging::{Message, SentMessage};
-
-/// Sends a message and returns once it is out; `workflow` is one of [`begin_workflow`], where the
-/// reply is to be waited for.
-///
-/// # Errors
-/// `invalid_arguments`; `not_found` for the workflow; `path_denied` for a recipient or a path that
-/// was not judged in this call; and those of reading a file.
-pub fn send(message: &Message, workflow: Option<&str>) -> Result<SentMessage, ToolError> {
-    messaging::send(message, workflow)
-}
-
-/// Begins a workflow of this call's request and returns its id. `summary` is told with each reply.
-///
-/// # Errors
-/// `quota_exceeded` when too many are open.
-pub fn begin_workflow(summary: Option<&str>) -> Result<String, ToolError> {
-    messaging::begin_workflow(summary)
-}
+pub use messaging::{Message, SentMessage, begin_workflow, send};
 
 /// Has the reply to a message of a workflow begin a further turn of this request, once, or the end
 /// of `timeout`. Returns at once.

@@ -2,11 +2,4 @@
 //! Needs `interfaces = ["recent-attachments"]`; [`attachments`](crate::attachments) then shows the
 //! same files.
 
-use crate::bindings::cofferdam::tool::recent_attachments;
-
-pub use recent_attachments::RecentAttachment;
-
-/// All of them, the unavailable ones too; empty when no message of the user had any.
-pub fn list() -> Vec<RecentAttachment> {
-    recent_attachments::list()
-}
+pub use crate::bindings::cofferdam::tool::recent_attachments::{RecentAttachment, list};

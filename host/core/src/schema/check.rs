@@ -153,19 +153,16 @@ impl<'a> Check<'a> {
         fits || (self.tries == 0 && self.findings.len() < FINDINGS_MAX)
     }
 
-    /// What a property's schema says; its problems lie below that name.
-    pub(super) fn check_property(&mut self, name: &str, id: NodeId, value: &Value) -> Fits {
+    /// What the schema of a part says, such as a property; its problems are `moved` below that.
+    pub(super) fn check_part(
+        &mut self,
+        id: NodeId,
+        value: &Value,
+        moved: impl FnMut(&mut SchemaFinding),
+    ) -> Fits {
         let before = self.findings.len();
         let fits = self.visit(id, value)?;
-        self.findings[before..].iter_mut().for_each(|finding| finding.prefix_property(name));
-        Ok(fits)
-    }
-
-    /// The same for an item.
-    pub(super) fn check_item(&mut self, index: usize, id: NodeId, value: &Value) -> Fits {
-        let before = self.findings.len();
-        let fits = self.visit(id, value)?;
-        self.findings[before..].iter_mut().for_each(|finding| finding.prefix_item(index));
+        self.findings[before..].iter_mut().for_each(moved);
         Ok(fits)
     }
 

@@ -54,21 +54,15 @@ impl SchemaFinding {
 
     /// The same about a property.
     pub(super) fn of_property(mut self, name: &str) -> Self {
-        self.prefix_property(name);
+        self.move_below(name);
         self
     }
 
-    /// Moves the place below a property.
-    pub(super) fn prefix_property(&mut self, name: &str) {
-        let name = one_line(name, NAME_BYTES_MAX);
+    /// Moves the place below a part of a value: the name of a property, or `[INDEX]`.
+    pub(super) fn move_below(&mut self, part: &str) {
+        let part = one_line(part, NAME_BYTES_MAX);
         let dot = if self.place.is_empty() || self.place.starts_with('[') { "" } else { "." };
-        self.place = format!("{name}{dot}{}", self.place);
-    }
-
-    /// Moves the place below an item.
-    pub(super) fn prefix_item(&mut self, index: usize) {
-        let dot = if self.place.is_empty() || self.place.starts_with('[') { "" } else { "." };
-        self.place = format!("[{index}]{dot}{}", self.place);
+        self.place = format!("{part}{dot}{}", self.place);
     }
 
     /// Whether it is a property of the whole.

@@ -20,7 +20,7 @@ impl Check<'_> {
         let mut fits = true;
         for (index, item) in items.iter().enumerate() {
             let Some(id) = rules.prefix.get(index).copied().or(rules.rest) else { break };
-            fits &= self.check_item(index, id, item)?;
+            fits &= self.check_part(id, item, |finding| finding.move_below(&format!("[{index}]")))?;
             if !self.should_go_on(fits) {
                 return Ok(false);
             }
@@ -105,14 +105,14 @@ impl Check<'_> {
         let mut known = false;
         if let Some(id) = rules.properties.get(name) {
             known = true;
-            fits &= self.check_property(name, *id, value)?;
+            fits &= self.check_part(*id, value, |finding| finding.move_below(name))?;
         }
         for (pattern, id) in &rules.patterns {
             self.spend(VISIT / 2)?;
             self.spend_bytes(name)?;
             if pattern.is_in(name) {
                 known = true;
-                fits &= self.check_property(name, *id, value)?;
+                fits &= self.check_part(*id, value, |finding| finding.move_below(name))?;
             }
         }
         match rules.additional {
@@ -121,7 +121,7 @@ impl Check<'_> {
                     return self
                         .fail(|_| SchemaFinding::new(words::unknown(name, &rules.named)).of_property(name));
                 }
-                Ok(fits & self.check_property(name, id, value)?)
+                Ok(fits & self.check_part(id, value, |finding| finding.move_below(name))?)
             }
             _ => Ok(fits),
         }

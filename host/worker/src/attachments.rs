@@ -17,6 +17,7 @@ use wasmtime::component::Resource;
 use wasmtime_wasi::p2::{DynInputStream, InputStream, Pollable, StreamError, StreamResult};
 
 /// An attachment that a guest has opened.
+#[derive(Clone)]
 #[allow(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct OpenAttachment {
     len: u64,
@@ -81,8 +82,8 @@ fn info(a: AttachmentInfo) -> wit::AttachmentInfo {
 
 impl wit::HostAttachment for StoreState {
     fn body(&mut self, this: Resource<OpenAttachment>) -> wasmtime::Result<Resource<DynInputStream>> {
-        let OpenAttachment { len, content } = self.table.get(&this)?;
-        let stream: DynInputStream = Box::new(BodyStream { len: *len, content: content.clone(), at: 0 });
+        let attachment = self.table.get(&this)?.clone();
+        let stream: DynInputStream = Box::new(BodyStream { attachment, at: 0 });
         // Not a child: it holds the bytes itself, so a guest may drop the attachment first.
         Ok(self.table.push(stream)?)
     }
@@ -97,8 +98,7 @@ impl wit::HostAttachment for StoreState {
 const PIECE_BYTES: usize = 256 << 10;
 
 struct BodyStream {
-    len: u64,
-    content: AttachmentContent,
+    attachment: OpenAttachment,
     at: u64,
 }
 
@@ -110,12 +110,12 @@ impl Pollable for BodyStream {
 #[async_trait::async_trait]
 impl InputStream for BodyStream {
     fn read(&mut self, size: usize) -> StreamResult<Bytes> {
-        let left = self.len.saturating_sub(self.at);
+        let left = self.attachment.len.saturating_sub(self.at);
         if left == 0 {
             return Err(StreamError::Closed);
         }
         let want = usize::try_from(left).unwrap_or(usize::MAX).min(size).min(PIECE_BYTES);
-        let piece = match &self.content {
+        let piece = match &self.attachment.content {
             AttachmentContent::Memory(bytes) => {
                 let start = usize::try_from(self.at).expect("bytes in memory are indexed by usize");
                 let end = bytes.len().min(start + want);

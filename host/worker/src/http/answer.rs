@@ -9,7 +9,6 @@ use crate::state::StoreState;
 use bytes::Bytes;
 use cofferdam_core::host_call::{HttpId, Notification, Reply, Request};
 use cofferdam_core::web::HttpHead;
-use std::sync::Arc;
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::{
     DynInputStream, DynPollable, InputStream, Pollable, StreamError, StreamResult, subscribe,
@@ -21,14 +20,14 @@ pub struct IncomingResponse {
     status: u16,
     headers: HeaderFields,
     /// Taken once.
-    body: Option<Arc<AnswerHold>>,
+    body: Option<AnswerHold>,
 }
 
 /// The body of an answer.
 #[allow(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct IncomingBody {
     /// Taken once, by its stream.
-    hold: Option<Arc<AnswerHold>>,
+    hold: Option<AnswerHold>,
 }
 
 /// There are none: the gateway drops those of servers.
@@ -44,6 +43,18 @@ struct AnswerHold {
     gateway: GatewayLink,
 }
 
+impl AnswerHold {
+    /// The next piece of the body; nothing at the end.
+    fn next_piece(&self) -> Result<Vec<u8>, ErrorCode> {
+        let piece = self.gateway.ask(Request::HttpRead(self.id), |reply| match reply {
+            Reply::HttpPiece(piece) => Some(Ok(piece.into_vec())),
+            Reply::HttpFailed(failure) => Some(Err(failure)),
+            _ => None,
+        });
+        piece.map_err(gateway_error_code)?.map_err(failure_code)
+    }
+}
+
 impl Drop for AnswerHold {
     fn drop(&mut self) {
         self.gateway.notify(Notification::HttpClose(self.id));
@@ -52,7 +63,7 @@ impl Drop for AnswerHold {
 
 impl IncomingResponse {
     pub(super) fn new(gateway: GatewayLink, id: HttpId, head: HttpHead) -> Self {
-        let body = Some(Arc::new(AnswerHold { id, gateway }));
+        let body = Some(AnswerHold { id, gateway });
         Self { status: head.status, headers: HeaderFields::from_headers(head.headers), body }
     }
 }
@@ -129,21 +140,9 @@ impl types::HostFutureTrailers for StoreState {
 
 struct BodyStream {
     /// None at the end, and after an error.
-    hold: Option<Arc<AnswerHold>>,
+    hold: Option<AnswerHold>,
     /// What was handed out and not read yet.
     piece: Bytes,
-}
-
-impl BodyStream {
-    /// The next piece; nothing at the end.
-    fn ask(hold: &AnswerHold) -> Result<Vec<u8>, ErrorCode> {
-        let piece = hold.gateway.ask(Request::HttpRead(hold.id), |reply| match reply {
-            Reply::HttpPiece(piece) => Some(Ok(piece.into_vec())),
-            Reply::HttpFailed(failure) => Some(Err(failure)),
-            _ => None,
-        });
-        piece.map_err(gateway_error_code)?.map_err(failure_code)
-    }
 }
 
 #[async_trait::async_trait]
@@ -160,7 +159,7 @@ impl InputStream for BodyStream {
         }
         if self.piece.is_empty() {
             let Some(hold) = &self.hold else { return Err(StreamError::Closed) };
-            match Self::ask(hold) {
+            match hold.next_piece() {
                 Ok(piece) if piece.is_empty() => {
                     self.hold = None;
                     return Err(StreamError::Closed);

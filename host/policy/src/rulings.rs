@@ -14,6 +14,7 @@ use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ErrorCode;
 use serde_json::Value;
+use std::mem::discriminant;
 
 /// What the judge says of one place that nothing is wrong with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,8 +103,8 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> RulingWalk<'_
 
     /// Somebody who is written to, or a list of them.
     fn recipient(&mut self, at: &str, value: &Value) -> Result<(), Denial> {
-        if let (Value::Array(items), Some(ArgumentClass::Recipient)) =
-            (value, self.policy.class(&format!("{at}[]")))
+        if let Value::Array(items) = value
+            && self.lists(at, ArgumentClass::Recipient)
         {
             let at = format!("{at}[]");
             return items.iter().try_for_each(|item| self.place(&at, item));
@@ -126,14 +127,10 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> RulingWalk<'_
         (self.visit)(at, ruling)
     }
 
-    /// Whether what is in a list at this place is classified as the list is.
+    /// Whether what is in a list at this place is classified as the list is, for any use.
     fn lists(&self, at: &str, class: ArgumentClass) -> bool {
         let inner = self.policy.class(&format!("{at}[]"));
-        match class {
-            ArgumentClass::Path(_) => matches!(inner, Some(ArgumentClass::Path(_))),
-            ArgumentClass::Url(_) => matches!(inner, Some(ArgumentClass::Url(_))),
-            ArgumentClass::Value | ArgumentClass::Content | ArgumentClass::Recipient => false,
-        }
+        inner.is_some_and(|inner| discriminant(&inner) == discriminant(&class))
     }
 }
 

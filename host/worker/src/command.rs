@@ -17,12 +17,8 @@ use wasmtime_wasi::I32Exit;
 /// The interface of a command, of any 0.2.x.
 const RUN: &str = "wasi:cli/run@0.2.";
 
-/// How a command ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ExitStatus {
-    Ok,
-    Err,
-}
+/// How a command ended: all that WASI 0.2 lets it say.
+pub(crate) type ExitStatus = Result<(), ()>;
 
 /// A command that is linked.
 #[derive(Clone)]
@@ -64,11 +60,10 @@ impl LinkedCommand {
             run.call_async(&mut *store, ()).await
         };
         match ended.await {
-            Ok((Ok(()),)) => Ok(ExitStatus::Ok),
-            Ok((Err(()),)) => Ok(ExitStatus::Err),
+            Ok((status,)) => Ok(status),
             Err(error) => match error.downcast_ref() {
-                Some(I32Exit(0)) => Ok(ExitStatus::Ok),
-                Some(I32Exit(_)) => Ok(ExitStatus::Err),
+                Some(I32Exit(0)) => Ok(Ok(())),
+                Some(I32Exit(_)) => Ok(Err(())),
                 None => Err(error),
             },
         }

@@ -53,7 +53,7 @@ impl Streams {
     pub(crate) fn result(&self, call: &CommandCall, status: ExitStatus) -> Result<String, ToolError> {
         let tail = lock(&self.stderr.tail);
         let silent = tail.kept.is_empty();
-        if status == ExitStatus::Err && !(call.err == ErrRule::OkIfSilent && silent) {
+        if status.is_err() && !(call.err == ErrRule::OkIfSilent && silent) {
             let mut said = tail.text();
             if said.is_empty() {
                 said.push_str("the command failed and said nothing on standard error");

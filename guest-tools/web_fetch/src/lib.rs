@@ -94,12 +94,11 @@ impl Tool for Arguments {
             truncated: false,
             untrusted: true,
         };
-        match kind.as_str() {
-            "application/pdf" => file(&mut fetched, &mut response, &kind)?,
-            image if image.starts_with("image/") && image != "image/svg+xml" => {
-                file(&mut fetched, &mut response, &kind)?;
-            }
-            _ => text(&mut fetched, &mut response, format.unwrap_or(Format::Markdown), most)?,
+        let is_image = kind.starts_with("image/") && kind != "image/svg+xml";
+        if is_image || kind == "application/pdf" {
+            file(&mut fetched, &mut response, &kind)?;
+        } else {
+            text(&mut fetched, &mut response, format.unwrap_or(Format::Markdown), most)?;
         }
         Ok(fetched)
     }

@@ -52,8 +52,8 @@ pub struct Counter(AtomicU64);
 #[derive(Debug)]
 pub struct LabelCounts<const N: usize> {
     words: [&'static str; N],
-    counts: [AtomicU64; N],
-    other: AtomicU64,
+    counts: [Counter; N],
+    other: Counter,
 }
 
 /// Requests to models.
@@ -113,7 +113,7 @@ pub const DURATIONS: [f64; 9] = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0,
 pub struct CallCounts {
     ended: Mutex<BTreeMap<(String, &'static str), u64>>,
     /// Up to each bound and beyond the last one, each call once.
-    durations: [AtomicU64; DURATIONS.len() + 1],
+    durations: [Counter; DURATIONS.len() + 1],
     microseconds: Counter,
 }
 
@@ -122,7 +122,7 @@ impl Counts {
         Self {
             calls: CallCounts {
                 ended: Mutex::new(BTreeMap::new()),
-                durations: [const { AtomicU64::new(0) }; DURATIONS.len() + 1],
+                durations: [const { Counter::new() }; DURATIONS.len() + 1],
                 microseconds: Counter::new(),
             },
             turns: LabelCounts::new(["answered", "limited", "open"]),
@@ -175,20 +175,19 @@ impl Counter {
 
 impl<const N: usize> LabelCounts<N> {
     const fn new(words: [&'static str; N]) -> Self {
-        Self { words, counts: [const { AtomicU64::new(0) }; N], other: AtomicU64::new(0) }
+        Self { words, counts: [const { Counter::new() }; N], other: Counter::new() }
     }
 
     /// More under this word.
     pub fn add(&self, word: &str, more: u64) {
         let known = self.words.iter().position(|known| *known == word);
-        known.map_or(&self.other, |at| &self.counts[at]).fetch_add(more, Ordering::Relaxed);
+        known.map_or(&self.other, |at| &self.counts[at]).add(more);
     }
 
     /// Each word with its number; [`OTHER`] where it has one.
     pub fn to_list(&self) -> Vec<(&'static str, u64)> {
-        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let known = self.words.iter().copied().zip(self.counts.iter().map(count));
-        known.chain(Some((OTHER, count(&self.other))).filter(|(_, n)| *n > 0)).collect()
+        let known = self.words.iter().copied().zip(self.counts.iter().map(Counter::get));
+        known.chain(Some((OTHER, self.other.get())).filter(|(_, n)| *n > 0)).collect()
     }
 }
 
@@ -204,7 +203,7 @@ impl CallCounts {
         drop(ended);
         let seconds = microseconds as f64 / 1e6;
         let at = DURATIONS.iter().position(|bound| seconds <= *bound).unwrap_or(DURATIONS.len());
-        self.durations[at].fetch_add(1, Ordering::Relaxed);
+        self.durations[at].add(1);
         self.microseconds.add(microseconds);
     }
 
@@ -219,7 +218,7 @@ impl CallCounts {
     pub fn durations(&self) -> ([u64; DURATIONS.len() + 1], f64) {
         let mut sum = 0;
         let cumulated = std::array::from_fn(|at| {
-            sum += self.durations[at].load(Ordering::Relaxed);
+            sum += self.durations[at].get();
             sum
         });
         (cumulated, self.microseconds.get() as f64 / 1e6)

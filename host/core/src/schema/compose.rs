@@ -101,21 +101,16 @@ impl Check<'_> {
     /// Whether a property of the value has exactly the text that this form wants there, and no
     /// other.
     fn is_named(&self, id: NodeId, value: &Value) -> bool {
-        let (SchemaNode::Rules(rules), Value::Object(fields)) =
-            (&self.nodes[self.follow_reference(id)], value)
+        let rules = self.nodes[self.follow_reference(id)].rules();
+        let (Some(object), Value::Object(fields)) = (rules.and_then(|rules| rules.object.as_ref()), value)
         else {
             return false;
         };
-        let Some(object) = &rules.object else { return false };
         fields.iter().take(20).any(|(name, value)| {
-            let node = object.properties.get(name).map(|id| &self.nodes[*id]);
-            match (node, value) {
-                (Some(SchemaNode::Rules(rules)), Value::String(text)) => match rules.choices.as_slice() {
-                    [choice] if choice.len() == 1 => choice[0].as_str() == Some(text),
-                    _ => false,
-                },
-                _ => false,
-            }
+            let rules = object.properties.get(name).and_then(|id| self.nodes[*id].rules());
+            let choices = rules.map(|rules| rules.choices.as_slice());
+            value.is_string()
+                && matches!(choices, Some([choice]) if choice.as_slice() == std::slice::from_ref(value))
         })
     }
 }

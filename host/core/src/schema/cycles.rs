@@ -19,7 +19,7 @@ pub(super) fn first(nodes: &[SchemaNode]) -> Option<NodeId> {
         loop {
             if let Some(id) = next.take() {
                 seen[id] = VisitState::OnTheWay;
-                way.push((id, same_value_nodes(&nodes[id])));
+                way.push((id, nodes[id].parts().into_iter().flat_map(|parts| parts.ids()).collect()));
             }
             let Some((id, left)) = way.last_mut() else { break };
             match left.pop() {
@@ -33,12 +33,4 @@ pub(super) fn first(nodes: &[SchemaNode]) -> Option<NodeId> {
         }
     }
     None
-}
-
-/// The schemas that a node holds the same value against.
-fn same_value_nodes(node: &SchemaNode) -> Vec<NodeId> {
-    match node {
-        SchemaNode::Rules(rules) => rules.parts.iter().flat_map(|parts| parts.ids()).collect(),
-        SchemaNode::Anything | SchemaNode::Nothing => Vec::new(),
-    }
 }

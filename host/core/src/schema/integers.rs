@@ -101,10 +101,7 @@ fn of_field(object: &ObjectRules, name: &str) -> Vec<NodeId> {
 }
 
 fn rules<'a>(nodes: &'a [SchemaNode], ids: &[NodeId]) -> impl Iterator<Item = &'a ValueRules> {
-    ids.iter().filter_map(move |id| match &nodes[*id] {
-        SchemaNode::Rules(rules) => Some(&**rules),
-        SchemaNode::Anything | SchemaNode::Nothing => None,
-    })
+    ids.iter().filter_map(move |id| nodes[*id].rules())
 }
 
 /// These schemas, and all that they name for the same value, each once.
@@ -112,8 +109,7 @@ fn same_value(nodes: &[SchemaNode], ids: impl IntoIterator<Item = NodeId>) -> Ve
     let (mut found, mut open) = (BTreeSet::new(), ids.into_iter().collect::<Vec<_>>());
     while let Some(id) = open.pop() {
         if found.insert(id)
-            && let SchemaNode::Rules(rules) = &nodes[id]
-            && let Some(parts) = &rules.parts
+            && let Some(parts) = nodes[id].parts()
         {
             open.extend(parts.ids());
         }

@@ -114,6 +114,21 @@ pub(super) struct ListItems {
     pub(super) otherwise: Option<NodeId>,
 }
 
+impl SchemaNode {
+    /// What it says, where that is neither everything nor nothing.
+    pub(super) fn rules(&self) -> Option<&ValueRules> {
+        match self {
+            Self::Rules(rules) => Some(rules),
+            Self::Anything | Self::Nothing => None,
+        }
+    }
+
+    /// Other schemas for the same value.
+    pub(super) fn parts(&self) -> Option<&ListItems> {
+        self.rules()?.parts.as_deref()
+    }
+}
+
 impl ListItems {
     /// Every schema that looks at the same value.
     pub(super) fn ids(&self) -> impl Iterator<Item = NodeId> + '_ {

@@ -2,7 +2,7 @@
 
 use super::check::Check;
 use super::finding::ANY_TEXT;
-use super::node::{NodeId, NumberRules, SchemaNode, TextRules, Type, ValueRules};
+use super::node::{NodeId, NumberRules, TextRules, Type, ValueRules};
 use super::number::Num;
 use crate::text::one_line;
 use serde_json::Value;
@@ -164,8 +164,7 @@ impl Check<'_> {
     /// Where a node's reference leads, if that is all it says.
     pub(super) fn follow_reference(&self, mut id: NodeId) -> NodeId {
         for _ in 0..FOLLOWED_MAX {
-            let SchemaNode::Rules(rules) = &self.nodes[id] else { break };
-            let Some(parts) = &rules.parts else { break };
+            let Some(parts) = self.nodes[id].parts() else { break };
             match (parts.reference, parts.all.as_slice()) {
                 (Some(target), []) => id = target,
                 (None, [only]) => id = *only,
@@ -177,7 +176,7 @@ impl Check<'_> {
 
     /// What a node takes, like `a whole number`, where it is easily said.
     pub(super) fn phrase(&self, id: NodeId) -> Option<String> {
-        let SchemaNode::Rules(rules) = &self.nodes[self.follow_reference(id)] else { return None };
+        let rules = self.nodes[self.follow_reference(id)].rules()?;
         if let [choice, ..] = rules.choices.as_slice() {
             return Some(join_or(choice.iter().map(|one| short(&one.to_string()))));
         }
@@ -187,7 +186,7 @@ impl Check<'_> {
 
     /// `must be …`, as far as it is easily said.
     pub(super) fn must_be(&self, id: NodeId) -> Option<String> {
-        let SchemaNode::Rules(rules) = &self.nodes[self.follow_reference(id)] else { return None };
+        let rules = self.nodes[self.follow_reference(id)].rules()?;
         if let Some(pattern) = &rules.text.pattern {
             return Some(format!("must match the pattern {}", short(&pattern.text)));
         }
@@ -211,7 +210,7 @@ impl Check<'_> {
 
     /// What stands for a value of this node in an example.
     pub(super) fn example(&self, id: NodeId) -> Option<String> {
-        let SchemaNode::Rules(rules) = &self.nodes[self.follow_reference(id)] else { return None };
+        let rules = self.nodes[self.follow_reference(id)].rules()?;
         let bare = |value: &Value| match value {
             Value::String(text) => short(text),
             other => short(&other.to_string()),

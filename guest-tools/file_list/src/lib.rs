@@ -3,7 +3,7 @@
 
 use cofferdam_sdk::files::{self, Directory, Kind, Opened};
 use cofferdam_sdk::glob::Glob;
-use cofferdam_sdk::walk::{self, Depth, Plan, Problem, Start, Told, Unreadable, Walk};
+use cofferdam_sdk::walk::{self, Depth, Plan, Problem, Start, Told, Walk};
 use cofferdam_sdk::{ErrorCode, Tool, ToolError, export_tool, text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -95,11 +95,11 @@ impl Tool for Arguments {
         let walk = Walk::new(folder, Plan { depth, glob, start, names: limit + 1 });
         let mut walk = walk.map_err(ToolError::on_path(&path))?;
         walk.unreadable().below(&path);
-        let page = Page::of(&mut walk, limit);
-        let (unreadable, unreadable_count) = page.unreadable.into_told();
-        let cursor = page.rest.map(|last| text::escape(&last).into_owned());
+        let (entries, rest) = page(&mut walk, limit);
+        let (unreadable, unreadable_count) = std::mem::take(walk.unreadable()).into_told();
+        let cursor = rest.map(|last| text::escape(&last).into_owned());
         let truncated = cursor.is_some();
-        Ok(List { path, entries: page.entries, truncated, cursor, unreadable, unreadable_count })
+        Ok(List { path, entries, truncated, cursor, unreadable, unreadable_count })
     }
 }
 
@@ -114,41 +114,33 @@ fn folder(path: &str) -> Result<Directory, ToolError> {
     }
 }
 
-struct Page {
-    entries: Vec<Entry>,
-    /// The last entry of the page, if there are more.
-    rest: Option<String>,
-    unreadable: Unreadable,
-}
-
-impl Page {
-    fn of(walk: &mut Walk<Directory>, limit: usize) -> Self {
-        let mut entries = Vec::new();
-        let mut gone = Vec::new();
-        let (mut last, mut bytes) = (String::new(), 0);
-        let rest = loop {
-            let Some(found) = walk.step() else {
-                break walk.stopped().then(|| walk.position().to_owned());
-            };
-            if entries.len() + gone.len() == limit || bytes > PAGE_BYTES_MAX {
-                break Some(last);
-            }
-            found.path.clone_into(&mut last);
-            bytes += last.len();
-            match found.folder.stat(found.name) {
-                Ok(stat) => entries.push(Entry {
-                    escaped: text::has_deceptive(found.path),
-                    name: text::shown(found.path).into_owned(),
-                    kind: stat.kind,
-                    size: stat.size,
-                    mtime: stat.modified,
-                }),
-                Err(error) => gone.push((last.clone(), Problem::of(&error))),
-            }
+/// The entries of a page, and the last of them if there are more.
+fn page(walk: &mut Walk<Directory>, limit: usize) -> (Vec<Entry>, Option<String>) {
+    let mut entries = Vec::new();
+    let mut gone = Vec::new();
+    let (mut last, mut bytes) = (String::new(), 0);
+    let rest = loop {
+        let Some(found) = walk.step() else {
+            break walk.stopped().then(|| walk.position().to_owned());
         };
-        gone.iter().for_each(|(path, problem)| walk.unreadable().add(path, *problem));
-        Self { entries, rest, unreadable: std::mem::take(walk.unreadable()) }
-    }
+        if entries.len() + gone.len() == limit || bytes > PAGE_BYTES_MAX {
+            break Some(last);
+        }
+        found.path.clone_into(&mut last);
+        bytes += last.len();
+        match found.folder.stat(found.name) {
+            Ok(stat) => entries.push(Entry {
+                escaped: text::has_deceptive(found.path),
+                name: text::shown(found.path).into_owned(),
+                kind: stat.kind,
+                size: stat.size,
+                mtime: stat.modified,
+            }),
+            Err(error) => gone.push((last.clone(), Problem::of(&error))),
+        }
+    };
+    gone.iter().for_each(|(path, problem)| walk.unreadable().add(path, *problem));
+    (entries, rest)
 }
 
 export_tool!(Arguments);

@@ -151,11 +151,10 @@ impl Grants {
 
     /// In words, for people: `/shared (atomic-write), /tmp (atomic-write); turn-attachments`.
     pub fn describe(&self) -> String {
-        let mounts: Vec<_> =
-            self.mounts.iter().map(|m| format!("{} ({})", m.guest, m.access.as_str())).collect();
+        let mounts = self.mounts.iter().map(|m| format!("{} ({})", m.guest, m.access.as_str()));
         let scratch = self.scratch.iter();
         let scratch = scratch.map(|s| format!("{} (scratch, {}, {} files)", s.guest, s.bytes, s.files));
-        let mounts: Vec<_> = mounts.into_iter().chain(scratch).collect();
+        let mounts: Vec<_> = mounts.chain(scratch).collect();
         let interfaces: Vec<_> = self.interfaces.iter().map(|i| i.as_str()).collect();
         let network = self.network.as_ref().map(Network::describe).unwrap_or_default();
         let parts = [mounts.join(", "), interfaces.join(", "), network];

@@ -102,10 +102,10 @@ impl ProfileFile {
             mounts: source.place(&self.mounts),
             access: Vec::new(),
             interfaces: self.interfaces.iter().map(|interface| source.place(interface)).collect(),
-            network: self
-                .network
-                .as_ref()
-                .map(|network| network.get_ref().place(source.place(network), source)),
+            network: self.network.as_ref().map(|network| NetworkPlace {
+                whole: source.place(network),
+                hosts: source.place(&network.get_ref().hosts),
+            }),
             limits: self.limits.places(source),
         };
         let network = self.network.map(|network| network.into_inner().check(source)).transpose()?;

@@ -1,6 +1,5 @@
 //! `network` of a profile: read strictly, so that what is granted is exactly what is written.
 
-use super::origin::{NetworkPlace, SourceLocation};
 use super::source::{PolicyProblem, PolicySource};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::network::{HOSTS_MAX, HostPattern, METHODS, NETWORK_BYTES_MAX, Network};
@@ -17,7 +16,7 @@ const HEADERS_MAX: usize = 8;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NetworkTable {
-    hosts: Spanned<Vec<Spanned<String>>>,
+    pub(super) hosts: Spanned<Vec<Spanned<String>>>,
     methods: Spanned<Vec<Spanned<String>>>,
     bytes: Spanned<ByteSize>,
     #[serde(default)]
@@ -31,11 +30,6 @@ struct HeaderTable {
 }
 
 impl NetworkTable {
-    /// Where it says what it says.
-    pub(super) fn place(&self, whole: SourceLocation, source: &PolicySource<'_>) -> NetworkPlace {
-        NetworkPlace { whole, hosts: source.place(&self.hosts) }
-    }
-
     /// The grant.
     ///
     /// # Errors

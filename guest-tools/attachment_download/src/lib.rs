@@ -80,7 +80,7 @@ impl Tool for Arguments {
             }
             place(placing)?;
         }
-        Ok(Downloaded { ok: true, download_dir, files: placings.into_iter().map(Placed::from).collect() })
+        Ok(Downloaded { ok: true, download_dir, files: placings.into_iter().map(describe_placed).collect() })
     }
 }
 
@@ -113,11 +113,9 @@ fn overtaken(error: ToolError) -> ToolError {
     }
 }
 
-impl From<Placing> for Placed {
-    fn from(Placing { path, sha10, source }: Placing) -> Self {
-        let mime_type = Some(source.info.mime_type).filter(|mime| mime != name::UNKNOWN_TYPE);
-        Self { path, sha10, bytes: source.info.size, source_url: source.source_url, mime_type }
-    }
+fn describe_placed(Placing { path, sha10, source }: Placing) -> Placed {
+    let mime_type = Some(source.info.mime_type).filter(|mime| mime != name::UNKNOWN_TYPE);
+    Placed { path, sha10, bytes: source.info.size, source_url: source.source_url, mime_type }
 }
 
 export_tool!(Arguments);

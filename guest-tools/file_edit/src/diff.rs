@@ -41,7 +41,9 @@ pub(crate) fn unified(path: &str, old: &[u8], new: &[u8]) -> Diff {
     while !shown.is_full() && to_next_change(&mut old, &mut new) {
         let (was, is) = (old.window(), new.window());
         let (mut was_done, mut is_done) = (0, 0);
-        for (index, group) in hunks(&was, &is).iter().enumerate() {
+        // Changes that one hunk shows, with their context.
+        let hunks = group_diff_ops(capture_diff_slices(Algorithm::Myers, &was, &is), CONTEXT);
+        for (index, group) in hunks.iter().enumerate() {
             let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
             let (was_lines, is_lines) = (
                 first.old_range().start..last.old_range().end,
@@ -91,11 +93,6 @@ fn to_next_change<'a>(old: &mut Side<'a>, new: &mut Side<'a>) -> bool {
         side.before += lines;
     }
     true
-}
-
-/// Changes that one hunk shows, with their context.
-fn hunks(was: &[&[u8]], is: &[&[u8]]) -> Vec<Vec<DiffOp>> {
-    group_diff_ops(capture_diff_slices(Algorithm::Myers, was, is), CONTEXT)
 }
 
 fn show(shown: &mut Shown, op: &DiffOp, was: &[&[u8]], is: &[&[u8]]) {

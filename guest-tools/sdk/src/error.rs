@@ -8,41 +8,34 @@ use crate::{ErrorCode, ToolError};
 /// `ELOOP`, which `std` has no stable [`io::ErrorKind`] for: WASI numbers its errors by itself.
 pub(crate) const ELOOP: i32 = if cfg!(target_family = "wasm") { 32 } else { 40 };
 
-impl ErrorCode {
-    /// Every code a tool may answer with.
-    pub const ALL: [Self; 13] = [
-        Self::InvalidArguments,
-        Self::NoAttachments,
-        Self::IndexOutOfRange,
-        Self::AttachmentUnavailable,
-        Self::PathDenied,
-        Self::AlreadyExists,
-        Self::NotFound,
-        Self::NotARegularFile,
-        Self::IsADirectory,
-        Self::TooLarge,
-        Self::QuotaExceeded,
-        Self::NoSpace,
-        Self::WriteFailed,
-    ];
+/// The codes, each with the one name that it has wherever it is written.
+macro_rules! named_codes {
+    ($($code:ident = $name:literal,)+) => {
+        /// Every code a tool may answer with.
+        pub const ALL: [Self; 13] = [$(Self::$code,)+];
 
-    /// The code as it is written in JSON, the audit and replies, e.g. `not_found`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::InvalidArguments => "invalid_arguments",
-            Self::NoAttachments => "no_attachments",
-            Self::IndexOutOfRange => "index_out_of_range",
-            Self::AttachmentUnavailable => "attachment_unavailable",
-            Self::PathDenied => "path_denied",
-            Self::AlreadyExists => "already_exists",
-            Self::NotFound => "not_found",
-            Self::NotARegularFile => "not_a_regular_file",
-            Self::IsADirectory => "is_a_directory",
-            Self::TooLarge => "too_large",
-            Self::QuotaExceeded => "quota_exceeded",
-            Self::NoSpace => "no_space",
-            Self::WriteFailed => "write_failed",
+        /// The code as it is written in JSON, the audit and replies, e.g. `not_found`.
+        pub const fn name(self) -> &'static str {
+            match self { $(Self::$code => $name,)+ }
         }
+    };
+}
+
+impl ErrorCode {
+    named_codes! {
+        InvalidArguments = "invalid_arguments",
+        NoAttachments = "no_attachments",
+        IndexOutOfRange = "index_out_of_range",
+        AttachmentUnavailable = "attachment_unavailable",
+        PathDenied = "path_denied",
+        AlreadyExists = "already_exists",
+        NotFound = "not_found",
+        NotARegularFile = "not_a_regular_file",
+        IsADirectory = "is_a_directory",
+        TooLarge = "too_large",
+        QuotaExceeded = "quota_exceeded",
+        NoSpace = "no_space",
+        WriteFailed = "write_failed",
     }
 
     /// The code written as `name`, if there is one.

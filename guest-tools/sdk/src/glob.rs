@@ -9,13 +9,7 @@
 /// path below the folder.
 #[derive(Clone, Debug)]
 pub struct Glob {
-    alternatives: Vec<Alternative>,
-}
-
-#[derive(Clone, Debug)]
-enum Alternative {
-    Name(Vec<Token>),
-    Path(Vec<Part>),
+    alternatives: Vec<Vec<Part>>,
 }
 
 #[derive(Clone, Debug)]
@@ -54,13 +48,9 @@ impl Glob {
         Ok(Self { alternatives })
     }
 
-    /// Whether the entry is meant whose path below the folder is `path` and whose last part is
-    /// `name`.
-    pub fn matches(&self, path: &str, name: &str) -> bool {
-        self.alternatives.iter().any(|alternative| match alternative {
-            Alternative::Name(tokens) => matches_name(tokens, name),
-            Alternative::Path(parts) => matches_path(parts, path),
-        })
+    /// Whether the entry is meant whose path below the folder is this one.
+    pub fn matches(&self, path: &str) -> bool {
+        self.alternatives.iter().any(|parts| matches_path(parts, path))
     }
 }
 
@@ -85,12 +75,11 @@ fn expand(text: &str, into: &mut Vec<String>) -> Result<(), String> {
     choices.split(',').try_for_each(|choice| expand(&format!("{before}{choice}{after}"), into))
 }
 
-fn alternative(text: &str) -> Result<Alternative, String> {
+fn alternative(text: &str) -> Result<Vec<Part>, String> {
     let Some(text) = text.strip_prefix('/').or_else(|| text.contains('/').then_some(text)) else {
         return match text {
             "" => Err("The glob is empty; leave it out, or write one such as *.txt".into()),
-            "**" => Ok(Alternative::Name(vec![Token::Many])),
-            name => tokens(name).map(Alternative::Name),
+            name => Ok(vec![Part::Folders, Part::Name(tokens(name)?)]),
         };
     };
     let part = |part: &str| match part {
@@ -99,7 +88,7 @@ fn alternative(text: &str) -> Result<Alternative, String> {
         "**" => Ok(Part::Folders),
         name => tokens(name).map(Part::Name),
     };
-    text.split('/').map(part).collect::<Result<_, _>>().map(Alternative::Path)
+    text.split('/').map(part).collect()
 }
 
 fn tokens(text: &str) -> Result<Vec<Token>, String> {

@@ -66,8 +66,8 @@ impl Plan {
         kind == Kind::Directory && self.depth == Depth::Recursive
     }
 
-    fn shows(&self, path: &str, name: &str) -> bool {
-        self.glob.as_ref().is_none_or(|glob| glob.matches(path, name))
+    fn shows(&self, path: &str) -> bool {
+        self.glob.as_ref().is_none_or(|glob| glob.matches(path))
     }
 }
 
@@ -210,7 +210,7 @@ impl<D: Folder> Walk<D> {
                 continue;
             }
             self.found_any = true;
-            if self.plan.shows(&self.path, name) {
+            if self.plan.shows(&self.path) {
                 return Some(kind);
             }
         }
@@ -277,7 +277,7 @@ impl<D: Folder> Walk<D> {
                 Ok((name, kind)) if names.wants(name) => {
                     path.truncate(prefix);
                     path.push_str(name);
-                    if plan.enters(kind) || plan.shows(&path, name) {
+                    if plan.enters(kind) || plan.shows(&path) {
                         names.offer(name, kind);
                     }
                 }

@@ -94,9 +94,8 @@ impl Tool for Arguments {
         // One more than the page tells whether there are more.
         let walk = Walk::new(folder, Plan { depth, glob, start, names: limit + 1 });
         let mut walk = walk.map_err(ToolError::on_path(&path))?;
-        walk.unreadable().below(&path);
         let (entries, rest) = page(&mut walk, limit);
-        let (unreadable, unreadable_count) = std::mem::take(walk.unreadable()).into_told();
+        let (unreadable, unreadable_count) = std::mem::take(walk.unreadable()).into_told(&path);
         let cursor = rest.map(|last| text::escape(&last).into_owned());
         let truncated = cursor.is_some();
         Ok(List { path, entries, truncated, cursor, unreadable, unreadable_count })

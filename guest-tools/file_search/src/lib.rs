@@ -111,12 +111,11 @@ impl Tool for Arguments {
                 let start = from.as_ref().map_or(Start::Beginning, |(_, path)| Start::At(path.clone()));
                 let plan = Plan { depth: Depth::Recursive, glob, start, names: NAMES_MAX };
                 let mut walk = Walk::new(folder, plan).map_err(ToolError::on_path(&path))?;
-                walk.unreadable().below(&path);
                 job.folder(&mut walk, from);
                 std::mem::take(walk.unreadable())
             }
         };
-        let (unreadable, unreadable_count) = unreadable.into_told();
+        let (unreadable, unreadable_count) = unreadable.into_told(&path);
         Ok(Search {
             truncated: job.answer.cursor.is_some(),
             files_searched: job.scanner.files,
@@ -142,7 +141,6 @@ impl Job {
     /// Searches the one file that the path names.
     fn file(&mut self, file: &File, after: u64) -> Unreadable {
         let mut unreadable = Unreadable::default();
-        unreadable.below(&self.answer.path);
         // There is no name to go on after: the cursor's path only has to be one.
         if let Err(problem) = self.scan(file, &self.answer.path.clone(), "-", after) {
             unreadable.add("", problem);

@@ -179,12 +179,11 @@ fn what_cannot_be_read_is_told_and_the_rest_is_there() {
     let mut tree = Tree::of(&["closed/!", "a/b"]);
     tree.nameless = 3;
     let mut walk = Walk::new(tree, plan(Start::Beginning, 1)).unwrap();
-    walk.unreadable().below("/shared");
     let mut count = 0;
     while walk.step().is_some() {
         count += 1;
     }
-    let (told, unreadable) = std::mem::take(walk.unreadable()).into_told();
+    let (told, unreadable) = std::mem::take(walk.unreadable()).into_told("/shared");
     assert_eq!((count, unreadable), (3, 4));
     assert!(told[0].path == "/shared" && told[0].reason.starts_with("3 names"), "{told:?}");
     assert!(told[1].path == "/shared/closed" && told[1].reason.contains("may not"), "{told:?}");
@@ -199,7 +198,7 @@ fn a_walk_is_as_deep_as_it_may_be() {
         count += 1;
     }
     assert_eq!(count, DEPTH_MAX);
-    let (told, _) = std::mem::take(walk.unreadable()).into_told();
+    let (told, _) = std::mem::take(walk.unreadable()).into_told("");
     assert!(told[0].path.matches('d').count() == DEPTH_MAX && told[0].reason.contains("deep"), "{told:?}");
 }
 

@@ -16,7 +16,6 @@ const TOLD_MAX: usize = 20;
 /// What could not be read on the way.
 #[derive(Clone, Debug, Default)]
 pub struct Unreadable {
-    base: String,
     told: Vec<Told>,
     count: usize,
 }
@@ -87,14 +86,6 @@ impl Problem {
 }
 
 impl Unreadable {
-    /// Begins every path that is told with this one.
-    pub fn below(&mut self, base: &str) {
-        base.clone_into(&mut self.base);
-        for told in &mut self.told {
-            told.path = join(base, &told.path);
-        }
-    }
-
     /// Remembers one more, by its path below the walk's folder.
     pub fn add(&mut self, path: &str, problem: Problem) {
         self.count += match problem {
@@ -102,14 +93,15 @@ impl Unreadable {
             _ => 1,
         };
         if self.told.len() < TOLD_MAX {
-            let path = join(&self.base, &text::shown(path));
-            self.told.push(Told { path, reason: problem.reason() });
+            self.told.push(Told { path: text::shown(path).into_owned(), reason: problem.reason() });
         }
     }
 
-    /// The first of them, and how many there are in all.
-    pub fn into_told(self) -> (Vec<Told>, usize) {
-        (self.told, self.count)
+    /// The first of them, with the path of the walk's folder before theirs, and how many there are
+    /// in all.
+    pub fn into_told(self, folder: &str) -> (Vec<Told>, usize) {
+        let told = self.told.into_iter().map(|told| Told { path: join(folder, &told.path), ..told });
+        (told.collect(), self.count)
     }
 }
 

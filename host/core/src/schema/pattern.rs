@@ -278,22 +278,21 @@ impl PatternReader<'_> {
             let closed = self.takes('}');
             return code.filter(|_| closed).ok_or_else(|| "has a \\u{…} that is no character".into());
         }
-        let unit = |reader: &mut Self| -> Result<u32, String> {
+        let unit = |reader: &mut Self| -> Result<u16, String> {
             let digits: String = reader.rest.by_ref().take(4).collect();
             let plain = digits.len() == 4 && digits.bytes().all(|b| b.is_ascii_hexdigit());
-            let code = if plain { u32::from_str_radix(&digits, 16).ok() } else { None };
+            let code = if plain { u16::from_str_radix(&digits, 16).ok() } else { None };
             code.ok_or_else(|| "has an escape with too few digits; write \\u0041".into())
         };
         let first = unit(self)?;
-        if !(0xD800..0xDC00).contains(&first) {
-            return char::from_u32(first).ok_or_else(|| "has half a character; write \\u{1F600}".into());
+        let begins_pair = (0xD800..0xDC00).contains(&first);
+        let second =
+            if begins_pair && self.takes('\\') && self.takes('u') { Some(unit(self)?) } else { None };
+        let mut decoded = char::decode_utf16([Some(first), second].into_iter().flatten());
+        match (decoded.next(), decoded.next()) {
+            (Some(Ok(c)), None) => Ok(c),
+            _ => Err("has half a character; write \\u{1F600}".into()),
         }
-        let second = if self.takes('\\') && self.takes('u') { unit(self)? } else { 0 };
-        if !(0xDC00..0xE000).contains(&second) {
-            return Err("has half a character; write \\u{1F600}".into());
-        }
-        char::from_u32(0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00))
-            .ok_or_else(|| "has half a character; write \\u{1F600}".into())
     }
 
     /// After `\p`: `{L}`, `{Letter}`, `{Script=Greek}`.

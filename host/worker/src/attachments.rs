@@ -3,9 +3,8 @@
 
 use crate::bindings::cofferdam::tool::recent_attachments as recent;
 use crate::bindings::cofferdam::tool::turn_attachments as wit;
-use crate::bindings::cofferdam::tool::types::ToolError as WitError;
 use crate::gateway::expect_reply;
-use crate::state::StoreState;
+use crate::state::{Answered, StoreState};
 use bytes::Bytes;
 use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_core::host_call::Request;
@@ -51,7 +50,7 @@ impl wit::Host for StoreState {
         Ok(self.infos()?.into_iter().map(info).collect())
     }
 
-    fn open(&mut self, index: u32) -> wasmtime::Result<Result<Resource<OpenAttachment>, WitError>> {
+    fn open(&mut self, index: u32) -> Answered<Resource<OpenAttachment>> {
         match self.open_attachment(index) {
             Ok(opened) => Ok(Ok(self.table.push(opened)?)),
             Err(error) => Ok(Err(self.error(error)?)),

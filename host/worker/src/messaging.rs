@@ -2,9 +2,8 @@
 //! people.
 
 use crate::bindings::cofferdam::tool::messaging as wit;
-use crate::bindings::cofferdam::tool::types::ToolError as WitError;
 use crate::gateway::{expect_done, expect_reply};
-use crate::state::StoreState;
+use crate::state::{Answered, StoreState};
 use cofferdam_core::host_call::Request;
 use cofferdam_core::message::{DirectMessage, SentMessage};
 
@@ -13,8 +12,6 @@ impl From<SentMessage> for wit::SentMessage {
         Self { channel, channel_id, message_id }
     }
 }
-
-type Answered<T> = wasmtime::Result<Result<T, WitError>>;
 
 impl wit::Host for StoreState {
     fn send(&mut self, message: wit::Message, workflow: Option<String>) -> Answered<wit::SentMessage> {

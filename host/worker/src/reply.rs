@@ -2,8 +2,7 @@
 //! itself, and contents as they are.
 
 use crate::bindings::cofferdam::tool::reply_attachments as wit;
-use crate::bindings::cofferdam::tool::types::ToolError as WitError;
-use crate::state::StoreState;
+use crate::state::{Answered, StoreState};
 use cofferdam_core::host_call::{ReplyFile, ReplySource};
 use cofferdam_core::message::{Address, OutgoingAttachment};
 
@@ -22,14 +21,12 @@ impl From<OutgoingAttachment> for wit::AddedFile {
     }
 }
 
-type Added = wasmtime::Result<Result<Vec<wit::AddedFile>, WitError>>;
-
 impl wit::Host for StoreState {
-    fn add(&mut self, files: Vec<wit::ReplyFile>) -> Added {
+    fn add(&mut self, files: Vec<wit::ReplyFile>) -> Answered<Vec<wit::AddedFile>> {
         self.add_to(files, wit::Address { session: None, request: None })
     }
 
-    fn add_to(&mut self, files: Vec<wit::ReplyFile>, to: wit::Address) -> Added {
+    fn add_to(&mut self, files: Vec<wit::ReplyFile>, to: wit::Address) -> Answered<Vec<wit::AddedFile>> {
         let to = Address { session: to.session, request: to.request };
         let added = self.gateway.add_to_reply(files.into_iter().map(reply_file).collect(), to);
         self.answer(added.map(|files| files.into_iter().map(wit::AddedFile::from).collect::<Vec<_>>()))

@@ -4,11 +4,10 @@
 //! It decides nothing: every request goes to the [gateway](crate::gateway).
 
 use crate::bindings::cofferdam::tool::progress;
-use crate::bindings::cofferdam::tool::types::ToolError as WitError;
 use crate::bindings::cofferdam::tool::workspace_write as wit;
 use crate::gateway::{GatewayLink, expect_done, expect_reply};
 use crate::output::{ByteSink, StreamTo, check_permit};
-use crate::state::StoreState;
+use crate::state::{Answered, StoreState};
 use cofferdam_core::audit::EntryKind;
 use cofferdam_core::host_call::{
     ContentHash, Contents, Disposition, Notification, Planning, Request, StagedId,
@@ -70,11 +69,7 @@ fn disposition(disposition: wit::Disposition) -> Disposition {
 }
 
 impl wit::Host for StoreState {
-    fn stage(
-        &mut self,
-        path: String,
-        wanted: wit::Disposition,
-    ) -> wasmtime::Result<Result<Resource<GuestStagedFile>, WitError>> {
+    fn stage(&mut self, path: String, wanted: wit::Disposition) -> Answered<Resource<GuestStagedFile>> {
         let request = Request::Stage { path: &path, disposition: disposition(wanted) };
         match self.gateway.ask(request, expect_reply!(Staged)) {
             Ok(id) => {
@@ -85,17 +80,12 @@ impl wit::Host for StoreState {
         }
     }
 
-    fn rename(
-        &mut self,
-        source: String,
-        target: String,
-        wanted: wit::Disposition,
-    ) -> wasmtime::Result<Result<wit::Planned, WitError>> {
+    fn rename(&mut self, source: String, target: String, wanted: wit::Disposition) -> Answered<wit::Planned> {
         let request = Request::Rename { from: &source, to: &target, disposition: disposition(wanted) };
         self.answer(self.gateway.ask(request, expect_reply!(Planned)))
     }
 
-    fn remove(&mut self, path: String, recursive: bool) -> wasmtime::Result<Result<wit::Planned, WitError>> {
+    fn remove(&mut self, path: String, recursive: bool) -> Answered<wit::Planned> {
         let contents = if recursive { Contents::Remove } else { Contents::Keep };
         self.answer(self.gateway.ask(Request::Remove { path: &path, contents }, expect_reply!(Planned)))
     }
@@ -108,34 +98,22 @@ impl wit::HostStagedFile for StoreState {
         Ok(self.table.push_child(stream, &this)?)
     }
 
-    fn append_attachment(
-        &mut self,
-        this: Resource<GuestStagedFile>,
-        index: u32,
-    ) -> wasmtime::Result<Result<u64, WitError>> {
+    fn append_attachment(&mut self, this: Resource<GuestStagedFile>, index: u32) -> Answered<u64> {
         let file = self.with_free_body(&this, "appended an attachment to")?;
         self.answer(self.gateway.ask(Request::AppendAttachment { file, index }, expect_reply!(Appended)))
     }
 
-    fn append_file(
-        &mut self,
-        this: Resource<GuestStagedFile>,
-        path: String,
-    ) -> wasmtime::Result<Result<wit::Sealed, WitError>> {
+    fn append_file(&mut self, this: Resource<GuestStagedFile>, path: String) -> Answered<wit::Sealed> {
         let file = self.with_free_body(&this, "appended a file to")?;
         self.answer(self.gateway.ask(Request::AppendFile { file, path: &path }, expect_reply!(Taken)))
     }
 
-    fn expect(
-        &mut self,
-        this: Resource<GuestStagedFile>,
-        sha256: String,
-    ) -> wasmtime::Result<Result<(), WitError>> {
+    fn expect(&mut self, this: Resource<GuestStagedFile>, sha256: String) -> Answered<()> {
         let file = self.table.get(&this)?.0.id;
         self.answer(self.gateway.ask(Request::Expect { file, sha256: &sha256 }, expect_done))
     }
 
-    fn finish(&mut self, this: Resource<GuestStagedFile>) -> wasmtime::Result<Result<wit::Sealed, WitError>> {
+    fn finish(&mut self, this: Resource<GuestStagedFile>) -> Answered<wit::Sealed> {
         let file = self.with_free_body(&this, "sealed")?;
         let sealed = self.gateway.ask(Request::Seal(file), expect_reply!(Taken));
         self.table.delete(this)?;

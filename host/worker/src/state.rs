@@ -13,6 +13,9 @@ use wasmtime::component::ResourceTable;
 use wasmtime_wasi::filesystem::WasiFilesystemCtxView;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
+/// What a guest is told; it ends where that is nothing that it may be told.
+pub(crate) type Answered<T> = wasmtime::Result<Result<T, WitError>>;
+
 /// The store's data.
 pub(crate) struct StoreState {
     pub(crate) wasi: WasiCtx,
@@ -75,10 +78,7 @@ impl StoreState {
     ///
     /// # Errors
     /// As [`StoreState::error`].
-    pub(crate) fn answer<T, W: From<T>>(
-        &mut self,
-        answer: Result<T, ToolError>,
-    ) -> wasmtime::Result<Result<W, WitError>> {
+    pub(crate) fn answer<T, W: From<T>>(&mut self, answer: Result<T, ToolError>) -> Answered<W> {
         Ok(match answer {
             Ok(value) => Ok(value.into()),
             Err(error) => Err(self.error(error)?),

@@ -8,7 +8,7 @@ mod request;
 mod sending;
 mod unused;
 
-use crate::state::StoreState;
+use crate::state::{Answered, StoreState};
 use bindings::wasi::http::{outgoing_handler, types};
 use cofferdam_core::tool::{ErrorCode as ToolCode, ToolError};
 use cofferdam_core::web::{FailureKind, HttpFailure};
@@ -65,7 +65,7 @@ impl outgoing_handler::Host for StoreState {
         &mut self,
         request: Resource<OutgoingRequest>,
         options: Option<Resource<request::Options>>,
-    ) -> wasmtime::Result<Result<Resource<SentRequest>, ErrorCode>> {
+    ) -> Answered<Resource<SentRequest>, ErrorCode> {
         if let Some(options) = options {
             self.table.delete(options)?;
         }

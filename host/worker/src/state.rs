@@ -13,8 +13,8 @@ use wasmtime::component::ResourceTable;
 use wasmtime_wasi::filesystem::WasiFilesystemCtxView;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-/// What a guest is told; it ends where that is nothing that it may be told.
-pub(crate) type Answered<T> = wasmtime::Result<Result<T, WitError>>;
+/// What a function of the host answers a guest; the outer failure ends it.
+pub(crate) type Answered<T, E = WitError> = wasmtime::Result<Result<T, E>>;
 
 /// The store's data.
 pub(crate) struct StoreState {

@@ -5,7 +5,7 @@ use super::bindings::wasi::http::types::{self, ErrorCode};
 use super::fields::HeaderFields;
 use super::{BodyFailure, failure_code, gateway_error_code};
 use crate::gateway::GatewayLink;
-use crate::state::StoreState;
+use crate::state::{Answered, StoreState};
 use bytes::Bytes;
 use cofferdam_core::host_call::{HttpId, Notification, Reply, Request};
 use cofferdam_core::web::HttpHead;
@@ -78,10 +78,7 @@ impl types::HostIncomingResponse for StoreState {
         Ok(self.table.push(headers)?)
     }
 
-    fn consume(
-        &mut self,
-        this: Resource<IncomingResponse>,
-    ) -> wasmtime::Result<Result<Resource<IncomingBody>, ()>> {
+    fn consume(&mut self, this: Resource<IncomingResponse>) -> Answered<Resource<IncomingBody>, ()> {
         match self.table.get_mut(&this)?.body.take() {
             None => Ok(Err(())),
             hold => Ok(Ok(self.table.push(IncomingBody { hold })?)),
@@ -95,10 +92,7 @@ impl types::HostIncomingResponse for StoreState {
 }
 
 impl types::HostIncomingBody for StoreState {
-    fn stream(
-        &mut self,
-        this: Resource<IncomingBody>,
-    ) -> wasmtime::Result<Result<Resource<DynInputStream>, ()>> {
+    fn stream(&mut self, this: Resource<IncomingBody>) -> Answered<Resource<DynInputStream>, ()> {
         let Some(hold) = self.table.get_mut(&this)?.hold.take() else { return Ok(Err(())) };
         let stream: DynInputStream = Box::new(BodyStream { hold: Some(hold), piece: Bytes::new() });
         Ok(Ok(self.table.push_child(stream, &this)?))

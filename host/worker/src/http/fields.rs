@@ -2,7 +2,7 @@
 //! gateway's to choose.
 
 use super::bindings::wasi::http::types::{self, HeaderError};
-use crate::state::StoreState;
+use crate::state::{Answered, StoreState};
 use cofferdam_core::web::{HEADER_BYTES_MAX, HEADERS_MAX, Headers};
 use serde_bytes::ByteBuf;
 use wasmtime::component::Resource;
@@ -48,7 +48,7 @@ impl HeaderFields {
         self.list.iter().map(|(name, value)| (name.clone(), ByteBuf::from(value.clone()))).collect()
     }
 
-    fn append(&mut self, name: &str, value: Vec<u8>) -> wasmtime::Result<Result<(), HeaderError>> {
+    fn append(&mut self, name: &str, value: Vec<u8>) -> Changed {
         let name = match self.check_change(name) {
             Ok(name) => name,
             Err(error) => return Ok(Err(error)),
@@ -83,7 +83,7 @@ fn lower_name(name: &str) -> Option<String> {
     (!name.is_empty() && name.bytes().all(is_token)).then(|| name.to_ascii_lowercase())
 }
 
-type Changed = wasmtime::Result<Result<(), HeaderError>>;
+type Changed = Answered<(), HeaderError>;
 
 impl types::HostFields for StoreState {
     fn new(&mut self) -> wasmtime::Result<Resource<HeaderFields>> {
@@ -93,7 +93,7 @@ impl types::HostFields for StoreState {
     fn from_list(
         &mut self,
         entries: Vec<(String, Vec<u8>)>,
-    ) -> wasmtime::Result<Result<Resource<HeaderFields>, HeaderError>> {
+    ) -> Answered<Resource<HeaderFields>, HeaderError> {
         let mut fields = HeaderFields::default();
         for (name, value) in entries {
             if let Err(error) = fields.append(&name, value)? {

@@ -5,7 +5,7 @@ use super::bindings::wasi::http::types::{self, Duration, ErrorCode, Method, Sche
 use super::fields::HeaderFields;
 use super::{BodyFailure, Shared};
 use crate::output::{ByteSink, StreamTo, check_permit};
-use crate::state::StoreState;
+use crate::state::{Answered, StoreState};
 use cofferdam_core::lock::lock;
 use cofferdam_core::web::{BODY_BYTES_MAX, HttpRequest};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -116,7 +116,7 @@ fn name(method: &Method) -> String {
     .to_owned()
 }
 
-type Set = wasmtime::Result<Result<(), ()>>;
+type Set = Answered<(), ()>;
 
 impl types::HostOutgoingRequest for StoreState {
     fn new(&mut self, headers: Resource<HeaderFields>) -> wasmtime::Result<Resource<OutgoingRequest>> {
@@ -132,10 +132,7 @@ impl types::HostOutgoingRequest for StoreState {
         Ok(self.table.push(request)?)
     }
 
-    fn body(
-        &mut self,
-        this: Resource<OutgoingRequest>,
-    ) -> wasmtime::Result<Result<Resource<OutgoingBody>, ()>> {
+    fn body(&mut self, this: Resource<OutgoingRequest>) -> Answered<Resource<OutgoingBody>, ()> {
         let request = self.table.get_mut(&this)?;
         if request.body.is_some() {
             return Ok(Err(()));
@@ -201,10 +198,7 @@ impl types::HostOutgoingRequest for StoreState {
 }
 
 impl types::HostOutgoingBody for StoreState {
-    fn write(
-        &mut self,
-        this: Resource<OutgoingBody>,
-    ) -> wasmtime::Result<Result<Resource<DynOutputStream>, ()>> {
+    fn write(&mut self, this: Resource<OutgoingBody>) -> Answered<Resource<DynOutputStream>, ()> {
         let body = self.table.get_mut(&this)?;
         if std::mem::replace(&mut body.has_stream, true) {
             return Ok(Err(()));
@@ -217,7 +211,7 @@ impl types::HostOutgoingBody for StoreState {
         &mut self,
         this: Resource<OutgoingBody>,
         trailers: Option<Resource<HeaderFields>>,
-    ) -> wasmtime::Result<Result<(), ErrorCode>> {
+    ) -> Answered<(), ErrorCode> {
         let body = self.table.delete(this)?;
         lock(&body.written).state = BodyState::Finished;
         let Some(trailers) = trailers else { return Ok(Ok(())) };

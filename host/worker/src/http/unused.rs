@@ -5,7 +5,7 @@ use super::answer::IncomingBody;
 use super::bindings::wasi::http::types::{self, ErrorCode, Method, Scheme};
 use super::fields::HeaderFields;
 use super::request::OutgoingBody;
-use crate::state::StoreState;
+use crate::state::{Answered, StoreState};
 use wasmtime::component::Resource;
 
 /// There is none.
@@ -47,10 +47,7 @@ impl types::HostIncomingRequest for StoreState {
         match *self.table.get(&this)? {}
     }
 
-    fn consume(
-        &mut self,
-        this: Resource<IncomingRequest>,
-    ) -> wasmtime::Result<Result<Resource<IncomingBody>, ()>> {
+    fn consume(&mut self, this: Resource<IncomingRequest>) -> Answered<Resource<IncomingBody>, ()> {
         match *self.table.get(&this)? {}
     }
 
@@ -65,7 +62,7 @@ impl types::HostResponseOutparam for StoreState {
         this: Resource<ResponseOutparam>,
         _: u16,
         _: Resource<HeaderFields>,
-    ) -> wasmtime::Result<Result<(), ErrorCode>> {
+    ) -> Answered<(), ErrorCode> {
         match *self.table.get(&this)? {}
     }
 
@@ -92,11 +89,7 @@ impl types::HostOutgoingResponse for StoreState {
         Ok(self.table.get(&this)?.status)
     }
 
-    fn set_status_code(
-        &mut self,
-        this: Resource<OutgoingResponse>,
-        status: u16,
-    ) -> wasmtime::Result<Result<(), ()>> {
+    fn set_status_code(&mut self, this: Resource<OutgoingResponse>, status: u16) -> Answered<(), ()> {
         self.table.get_mut(&this)?.status = status;
         Ok(Ok(()))
     }
@@ -106,10 +99,7 @@ impl types::HostOutgoingResponse for StoreState {
         Ok(self.table.push(headers)?)
     }
 
-    fn body(
-        &mut self,
-        _: Resource<OutgoingResponse>,
-    ) -> wasmtime::Result<Result<Resource<OutgoingBody>, ()>> {
+    fn body(&mut self, _: Resource<OutgoingResponse>) -> Answered<Resource<OutgoingBody>, ()> {
         Ok(Err(()))
     }
 

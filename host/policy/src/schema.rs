@@ -3,7 +3,7 @@
 //! Errs on the side of "can": what this does not understand can hold text, and a schema that
 //! lets properties in which it does not name is refused, because nobody could classify them.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// What a place in the arguments can hold.
@@ -132,12 +132,7 @@ impl<'a> SchemaWalk<'a> {
         Ok(())
     }
 
-    fn object(
-        &mut self,
-        at: &str,
-        fields: &'a serde_json::Map<String, Value>,
-        depth: usize,
-    ) -> Result<(), String> {
+    fn object(&mut self, at: &str, fields: &'a Map<String, Value>, depth: usize) -> Result<(), String> {
         if fields.get("additionalProperties") != Some(&Value::Bool(false)) {
             let place = if at.is_empty() { "its root".to_owned() } else { format!("{at:?}") };
             return Err(format!(
@@ -151,12 +146,7 @@ impl<'a> SchemaWalk<'a> {
         Ok(())
     }
 
-    fn array(
-        &mut self,
-        at: &str,
-        fields: &'a serde_json::Map<String, Value>,
-        depth: usize,
-    ) -> Result<(), String> {
+    fn array(&mut self, at: &str, fields: &'a Map<String, Value>, depth: usize) -> Result<(), String> {
         // Draft 7 writes the first items as `items` and the rest as `additionalItems`.
         let tuple = fields.get("items").and_then(Value::as_array);
         let first = tuple.or_else(|| fields.get("prefixItems").and_then(Value::as_array));

@@ -79,7 +79,7 @@ struct Compiler<'a> {
     tables: usize,
 }
 
-type CompileResult = Result<(), RefusedSchema>;
+type CompileResult<T = ()> = Result<T, RefusedSchema>;
 
 impl<'a> Compiler<'a> {
     fn all(&mut self) -> CompileResult {
@@ -110,7 +110,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// A place for a schema within another one, which is read later.
-    fn schema(&mut self, within: NodeId, step: String, value: &'a Value) -> Result<NodeId, RefusedSchema> {
+    fn schema(&mut self, within: NodeId, step: String, value: &'a Value) -> CompileResult<NodeId> {
         let id = self.nodes.len();
         if id >= SCHEMAS_MAX {
             let problem = format!("is one schema more than {SCHEMAS_MAX}; write fewer");
@@ -123,7 +123,7 @@ impl<'a> Compiler<'a> {
         Ok(id)
     }
 
-    fn node(&mut self, id: NodeId, value: &'a Value) -> Result<SchemaNode, RefusedSchema> {
+    fn node(&mut self, id: NodeId, value: &'a Value) -> CompileResult<SchemaNode> {
         let fields = match value {
             Value::Bool(true) => return Ok(SchemaNode::Anything),
             Value::Bool(false) => return Ok(SchemaNode::Nothing),
@@ -164,7 +164,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// Types, choices, numbers and texts.
-    fn compile_value(&mut self, here: &KeywordAt<'a>, rules: &mut ValueRules) -> Result<bool, RefusedSchema> {
+    fn compile_value(&mut self, here: &KeywordAt<'a>, rules: &mut ValueRules) -> CompileResult<bool> {
         match here.key {
             "type" => rules.types = here.types()?,
             "enum" => rules.choices.push(here.list("the values that it may have")?.clone()),
@@ -196,7 +196,7 @@ impl<'a> Compiler<'a> {
         here: &KeywordAt<'a>,
         list: &mut ListRules,
         fields: &Map<String, Value>,
-    ) -> Result<bool, RefusedSchema> {
+    ) -> CompileResult<bool> {
         let tuple = fields.get("items").is_some_and(Value::is_array);
         match here.key {
             "prefixItems" if tuple => {
@@ -224,11 +224,7 @@ impl<'a> Compiler<'a> {
         Ok(true)
     }
 
-    fn compile_object(
-        &mut self,
-        here: &KeywordAt<'a>,
-        object: &mut ObjectRules,
-    ) -> Result<bool, RefusedSchema> {
+    fn compile_object(&mut self, here: &KeywordAt<'a>, object: &mut ObjectRules) -> CompileResult<bool> {
         match here.key {
             "properties" => {
                 for (name, value) in here.object("schemas by name")? {
@@ -259,7 +255,7 @@ impl<'a> Compiler<'a> {
         Ok(true)
     }
 
-    fn compile_parts(&mut self, here: &KeywordAt<'a>, parts: &mut ListItems) -> Result<bool, RefusedSchema> {
+    fn compile_parts(&mut self, here: &KeywordAt<'a>, parts: &mut ListItems) -> CompileResult<bool> {
         match here.key {
             "allOf" | "anyOf" | "oneOf" => {
                 let mut ids = Vec::new();
@@ -285,7 +281,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// References, what they lead to, and what says nothing of a value.
-    fn compile_references(&mut self, here: &KeywordAt<'a>) -> Result<bool, RefusedSchema> {
+    fn compile_references(&mut self, here: &KeywordAt<'a>) -> CompileResult<bool> {
         match here.key {
             "$ref" => self.references.push((here.id, here.text("a place like #/$defs/NAME")?)),
             "$defs" | "definitions" => {
@@ -299,11 +295,11 @@ impl<'a> Compiler<'a> {
         Ok(true)
     }
 
-    fn compile_inner(&mut self, here: &KeywordAt<'a>) -> Result<NodeId, RefusedSchema> {
+    fn compile_inner(&mut self, here: &KeywordAt<'a>) -> CompileResult<NodeId> {
         self.schema(here.id, here.below(), here.value)
     }
 
-    fn pattern(&mut self, here: &KeywordAt<'_>, text: &str) -> Result<Pattern, RefusedSchema> {
+    fn pattern(&mut self, here: &KeywordAt<'_>, text: &str) -> CompileResult<Pattern> {
         let pattern = Pattern::new(text, self.tables).map_err(|why| here.refuse(&why))?;
         self.tables = self.tables.saturating_sub(pattern.bytes());
         Ok(pattern)

@@ -13,7 +13,7 @@ use super::grant::NetworkTable;
 use super::limits_table::LimitsTable;
 use super::origin::{NetworkPlace, Origins, SourceLocation};
 use super::outputs::{self, OutputLine};
-use super::source::{PolicyProblem, PolicySource, check_head, check_name};
+use super::source::{CheckedPart, PolicyProblem, PolicySource, check_head, check_name};
 use super::words::{ArgumentClass, Classified, Imports, PathUse, Safety};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::capability::{Access, Grants, Interface, MOUNTS, MountGrant, ScratchGrant};
@@ -155,7 +155,7 @@ impl ToolFile {
         self,
         source: &PolicySource<'_>,
         profiles: &BTreeMap<String, Profile>,
-    ) -> Result<ToolPolicy, Vec<PolicyProblem>> {
+    ) -> CheckedPart<ToolPolicy> {
         let tool = cofferdam_core::text::one_line(self.tool.get_ref(), 80);
         self.apply_profile(source, profiles).map_err(|mut problems| {
             for found in &mut problems {
@@ -169,7 +169,7 @@ impl ToolFile {
         self,
         source: &PolicySource<'_>,
         profiles: &BTreeMap<String, Profile>,
-    ) -> Result<ToolPolicy, Vec<PolicyProblem>> {
+    ) -> CheckedPart<ToolPolicy> {
         check_head(source, &self.schema, &self.why).map_err(|p| vec![p])?;
         let tool = ToolName::parse(self.tool.get_ref())
             .map_err(|bad| vec![source.problem_at(self.tool.span().start, &bad.to_string())])?;
@@ -316,7 +316,7 @@ fn approvals(
     source: &PolicySource<'_>,
     profile: &Profile,
     arguments: &BTreeMap<String, Spanned<Classified>>,
-) -> Result<Approvals, Vec<PolicyProblem>> {
+) -> CheckedPart<Approvals> {
     let writes = arguments.values().any(|c| c.get_ref().class == ArgumentClass::Path(PathUse::Write));
     let granted = |path: &GuestPath| profile.grants.access(path.mount()).is_some();
     let problems: Vec<_> = written

@@ -1,7 +1,7 @@
 //! `[function]` of a tool's policy: a function that a component exports as a tool. Its types make
 //! the schema when it is loaded; what it is for says the policy.
 
-use super::source::{PolicyProblem, PolicySource};
+use super::source::{CheckedPart, PolicySource};
 use cofferdam_core::tool::ToolName;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -33,11 +33,7 @@ pub(super) struct FunctionTable {
 
 impl FunctionTable {
     /// The function, or all that is wrong with it.
-    pub(super) fn check(
-        self,
-        source: &PolicySource<'_>,
-        tool: ToolName,
-    ) -> Result<FunctionPolicy, Vec<PolicyProblem>> {
+    pub(super) fn check(self, source: &PolicySource<'_>, tool: ToolName) -> CheckedPart<FunctionPolicy> {
         let mut problems = Vec::new();
         if self.summary.get_ref().trim().is_empty() {
             let said = "[function] summary is empty; say in one sentence what it does";

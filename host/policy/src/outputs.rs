@@ -3,7 +3,7 @@
 
 use super::command::CommandOutputRule;
 use super::effective::EntryPolicy;
-use super::source::{PolicyProblem, PolicySource};
+use super::source::{CheckedPart, PolicySource};
 use super::words::{ArgumentClass, Classified, PathUse};
 use cofferdam_core::capability::{MOUNTS, SCRATCH_BYTES_MAX, SCRATCH_FILES_MAX, ScratchGrant};
 use cofferdam_core::text::{is_deceptive, one_line};
@@ -43,7 +43,7 @@ pub(super) fn add(
     arguments: &BTreeMap<String, Spanned<Classified>>,
     has_scratch: bool,
     source: &PolicySource<'_>,
-) -> Result<EntryPolicy, Vec<PolicyProblem>> {
+) -> CheckedPart<EntryPolicy> {
     let Some(at) = lines.values().next().map(|line| line.span().start) else { return Ok(entry) };
     let refused = |said: &str| Err(vec![source.problem_at(at, &format!("[outputs] {said}"))]);
     let EntryPolicy::Command(mut command) = entry else {

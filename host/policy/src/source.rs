@@ -17,6 +17,9 @@ pub struct PolicyProblem {
     pub problem: String,
 }
 
+/// A part of a policy, or all that is wrong with it.
+pub(super) type CheckedPart<T> = Result<T, Vec<PolicyProblem>>;
+
 /// A policy file's name and text, for turning places into lines.
 #[derive(Clone, Copy)]
 pub(super) struct PolicySource<'a> {

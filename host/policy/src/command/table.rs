@@ -1,7 +1,7 @@
 //! `[command]` as it is written, and what is wrong with it.
 
 use super::{CommandPolicy, Element};
-use crate::source::{PolicyProblem, PolicySource};
+use crate::source::{CheckedPart, PolicySource};
 use cofferdam_core::entry::{ErrRule, StdoutFormat};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ToolName;
@@ -32,11 +32,7 @@ struct FromArgument {
 
 impl CommandTable {
     /// The command, or all that is wrong with it.
-    pub(crate) fn check(
-        self,
-        source: &PolicySource<'_>,
-        tool: ToolName,
-    ) -> Result<CommandPolicy, Vec<PolicyProblem>> {
+    pub(crate) fn check(self, source: &PolicySource<'_>, tool: ToolName) -> CheckedPart<CommandPolicy> {
         let mut problems = Vec::new();
         let mut problem =
             |at: usize, said: String| problems.push(source.problem_at(at, &format!("[command] {said}")));

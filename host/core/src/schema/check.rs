@@ -3,7 +3,7 @@
 use super::finding::{SchemaFinding, ValueRefusal};
 use super::node::{NodeId, NumberRules, SchemaNode, TextRules, ValueRules};
 use super::number::{Num, is_multiple};
-use super::{DEPTH_MAX, FINDINGS_MAX, STEPS_MAX, Schema};
+use super::{DEPTH_MAX, FINDINGS_MAX, STEPS_MAX, Schema, words};
 use serde_json::{Number, Value};
 use std::cmp::Ordering;
 
@@ -153,6 +153,24 @@ impl<'a> Check<'a> {
         fits || (self.tries == 0 && self.findings.len() < FINDINGS_MAX)
     }
 
+    /// Whether there are as many of `what` as there must be.
+    pub(super) fn check_count(
+        &mut self,
+        count: usize,
+        min: Option<u64>,
+        max: Option<u64>,
+        what: &str,
+    ) -> Fits {
+        let found = count as u64;
+        if min.is_none_or(|min| found >= min) && max.is_none_or(|max| found <= max) {
+            return Ok(true);
+        }
+        self.fail(|_| {
+            let (plural, counts) = (words::plural(what), words::counts(min, max, what));
+            SchemaFinding::new(format!("has {count} {plural}; {counts}"))
+        })
+    }
+
     /// What the schema of a part says, such as a property; its problems are `moved` below that.
     pub(super) fn check_part(
         &mut self,
@@ -199,7 +217,7 @@ impl<'a> Check<'a> {
                 return Ok(true);
             }
         }
-        self.fail(|_| SchemaFinding::new(super::words::describe_choice(choice)))
+        self.fail(|_| SchemaFinding::new(words::describe_choice(choice)))
     }
 
     fn number(&mut self, rules: &NumberRules, number: &Number) -> Fits {
@@ -228,10 +246,8 @@ impl<'a> Check<'a> {
     fn text(&mut self, rules: &TextRules, text: &str) -> Fits {
         if rules.min.is_some() || rules.max.is_some() {
             self.spend_bytes(text)?;
-            let length = text.chars().count() as u64;
-            if rules.min.is_some_and(|min| length < min) || rules.max.is_some_and(|max| length > max) {
-                return self
-                    .fail(|_| SchemaFinding::new(format!("has {length} characters; {}", rules.lengths())));
+            if !self.check_count(text.chars().count(), rules.min, rules.max, "character")? {
+                return Ok(false);
             }
         }
         let Some(pattern) = &rules.pattern else { return Ok(true) };
@@ -239,8 +255,6 @@ impl<'a> Check<'a> {
         if pattern.is_in(text) {
             return Ok(true);
         }
-        self.fail(|_| {
-            SchemaFinding::new(format!("must match the pattern {}", super::words::short(&pattern.text)))
-        })
+        self.fail(|_| SchemaFinding::new(format!("must match the pattern {}", words::short(&pattern.text))))
     }
 }

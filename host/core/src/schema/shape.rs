@@ -8,14 +8,8 @@ use serde_json::{Map, Value};
 
 impl Check<'_> {
     pub(super) fn list(&mut self, rules: &ListRules, items: &[Value]) -> Fits {
-        let count = items.len() as u64;
-        if rules.min.is_some_and(|min| count < min) || rules.max.is_some_and(|max| count > max) {
-            return self.fail(|_| {
-                SchemaFinding::new(format!(
-                    "has {count} items; {}",
-                    words::counts(rules.min, rules.max, "item")
-                ))
-            });
+        if !self.check_count(items.len(), rules.min, rules.max, "item")? {
+            return Ok(false);
         }
         let mut fits = true;
         for (index, item) in items.iter().enumerate() {
@@ -81,12 +75,7 @@ impl Check<'_> {
                 }
             }
         }
-        let count = fields.len() as u64;
-        if rules.min.is_some_and(|min| count < min) || rules.max.is_some_and(|max| count > max) {
-            let counts = words::counts(rules.min, rules.max, "property");
-            return self.fail(|_| SchemaFinding::new(format!("has {count} properties; {counts}")));
-        }
-        Ok(fits)
+        Ok(fits & self.check_count(fields.len(), rules.min, rules.max, "property")?)
     }
 
     fn property(&mut self, rules: &ObjectRules, name: &str, value: &Value) -> Fits {

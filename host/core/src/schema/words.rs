@@ -2,7 +2,7 @@
 
 use super::check::Check;
 use super::finding::ANY_TEXT;
-use super::node::{NodeId, NumberRules, TextRules, Type, ValueRules};
+use super::node::{NodeId, NumberRules, Type, ValueRules};
 use super::number::Num;
 use crate::text::one_line;
 use serde_json::Value;
@@ -37,13 +37,14 @@ pub(super) fn unknown(name: &str, known: &[String]) -> String {
     }
 }
 
+/// `items`.
+pub(super) fn plural(what: &str) -> String {
+    if what == "property" { "properties".into() } else { format!("{what}s") }
+}
+
 /// `it must have 1 to 5 items`.
 pub(super) fn counts(min: Option<u64>, max: Option<u64>, what: &str) -> String {
-    let many = |n: u64| match (n, what) {
-        (1, _) => what.to_owned(),
-        (_, "property") => "properties".into(),
-        _ => format!("{what}s"),
-    };
+    let many = |n: u64| if n == 1 { what.to_owned() } else { plural(what) };
     match (min, max) {
         (Some(min), Some(max)) if min == max => format!("it must have {min} {}", many(min)),
         (Some(min), Some(max)) => format!("it must have {min} to {max} {}", many(max)),
@@ -146,12 +147,6 @@ impl NumberRules {
             self.below.map(|num| format!("less than {}", shown(num))),
         ];
         format!("must be {}", bounds.into_iter().flatten().collect::<Vec<_>>().join(" and "))
-    }
-}
-
-impl TextRules {
-    pub(super) fn lengths(&self) -> String {
-        counts(self.min, self.max, "character")
     }
 }
 

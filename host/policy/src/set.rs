@@ -62,15 +62,11 @@ impl PolicySet {
         for (source, file) in tools {
             match file.combine(&source, &profiles) {
                 Ok(policy) => {
-                    if set.tools.contains_key(&policy.tool) {
-                        problems.push(
-                            source.problem_at(
-                                0,
-                                &format!("tool {} has two policies; keep one file", policy.tool),
-                            ),
-                        );
+                    let tool = policy.tool.clone();
+                    if set.tools.insert(tool.clone(), policy).is_some() {
+                        let said = format!("tool {tool} has two policies; keep one file");
+                        problems.push(source.problem_at(0, &said));
                     }
-                    set.tools.insert(policy.tool.clone(), policy);
                 }
                 Err(found) => problems.extend(found),
             }

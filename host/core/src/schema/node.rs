@@ -139,21 +139,25 @@ impl ListItems {
 }
 
 impl Type {
-    pub(super) const ALL: [Self; 7] =
-        [Self::Text, Self::Integer, Self::Number, Self::Boolean, Self::List, Self::Object, Self::Null];
+    /// Each with its name in a schema, and in messages.
+    const ALL: [(Self, &str, &str); 7] = [
+        (Self::Text, "string", "text"),
+        (Self::Integer, "integer", "a whole number"),
+        (Self::Number, "number", "a number"),
+        (Self::Boolean, "boolean", "true or false"),
+        (Self::List, "array", "a list"),
+        (Self::Object, "object", "an object"),
+        (Self::Null, "null", "null"),
+    ];
 
     /// The type of this name in a schema.
     pub(super) fn from_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "string" => Self::Text,
-            "integer" => Self::Integer,
-            "number" => Self::Number,
-            "boolean" => Self::Boolean,
-            "array" => Self::List,
-            "object" => Self::Object,
-            "null" => Self::Null,
-            _ => return None,
-        })
+        Self::ALL.iter().find(|(_, known, _)| *known == name).map(|(one, ..)| *one)
+    }
+
+    /// Its name in messages.
+    pub(super) fn phrase(self) -> &'static str {
+        Self::ALL[self as usize].2
     }
 }
 
@@ -193,7 +197,7 @@ impl Types {
 
     /// Those that are named.
     pub(super) fn iter(self) -> impl Iterator<Item = Type> {
-        Type::ALL.into_iter().filter(move |one| self.has(*one))
+        Type::ALL.into_iter().map(|(one, ..)| one).filter(move |one| self.has(*one))
     }
 }
 

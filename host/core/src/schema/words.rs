@@ -72,20 +72,6 @@ fn bounded(words: impl Iterator<Item = String>) -> Vec<String> {
     words
 }
 
-impl Type {
-    fn phrase(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Integer => "a whole number",
-            Self::Number => "a number",
-            Self::Boolean => "true or false",
-            Self::List => "a list",
-            Self::Object => "an object",
-            Self::Null => "null",
-        }
-    }
-}
-
 impl ValueRules {
     /// What a value of another type must be.
     pub(super) fn must_be_instead(&self, value: &Value) -> String {

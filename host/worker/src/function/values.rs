@@ -102,29 +102,19 @@ pub(super) fn datum(shape: &Shape, val: &Val) -> Option<Datum> {
     })
 }
 
-fn integer(width: Width, whole: i128) -> Option<Val> {
-    Some(match width {
-        Width::S8 => Val::S8(whole.try_into().ok()?),
-        Width::U8 => Val::U8(whole.try_into().ok()?),
-        Width::S16 => Val::S16(whole.try_into().ok()?),
-        Width::U16 => Val::U16(whole.try_into().ok()?),
-        Width::S32 => Val::S32(whole.try_into().ok()?),
-        Width::U32 => Val::U32(whole.try_into().ok()?),
-        Width::S64 => Val::S64(whole.try_into().ok()?),
-        Width::U64 => Val::U64(whole.try_into().ok()?),
-    })
-}
+/// Whole numbers of every width, whose names are the engine's.
+macro_rules! integers {
+    ($($width:ident)+) => {
+        fn integer(width: Width, whole: i128) -> Option<Val> {
+            Some(match width { $(Width::$width => Val::$width(whole.try_into().ok()?),)+ })
+        }
 
-fn to_integer(val: &Val) -> Option<i128> {
-    Some(match val {
-        Val::S8(n) => (*n).into(),
-        Val::U8(n) => (*n).into(),
-        Val::S16(n) => (*n).into(),
-        Val::U16(n) => (*n).into(),
-        Val::S32(n) => (*n).into(),
-        Val::U32(n) => (*n).into(),
-        Val::S64(n) => (*n).into(),
-        Val::U64(n) => (*n).into(),
-        _ => return None,
-    })
+        fn to_integer(val: &Val) -> Option<i128> {
+            Some(match val {
+                $(Val::$width(n) => (*n).into(),)+
+                _ => return None,
+            })
+        }
+    };
 }
+integers! { S8 U8 S16 U16 S32 U32 S64 U64 }

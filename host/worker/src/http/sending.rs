@@ -41,7 +41,7 @@ impl SentRequest {
 
     /// Sends the request if it is whole. Blocks until the answer begins.
     fn send(&mut self) {
-        let SendingState::Waiting(request) = &mut self.state else { return };
+        let SendingState::Waiting(request) = &self.state else { return };
         let bytes = match &self.body {
             None => Ok(Vec::new()),
             Some(body) => {
@@ -53,12 +53,7 @@ impl SentRequest {
                 }
             }
         };
-        let request = HttpRequest {
-            method: request.method.clone(),
-            url: request.url.clone(),
-            headers: std::mem::take(&mut request.headers),
-        };
-        let answered = bytes.and_then(|bytes| ask(&self.gateway, request, &bytes));
+        let answered = bytes.and_then(|bytes| ask(&self.gateway, request.clone(), &bytes));
         self.state = SendingState::Answered(answered);
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct Prompt<'a> {
     /// What was said, oldest first.
     pub(super) messages: Vec<PromptMessage<'a>>,
     /// The tools that it may call.
-    pub(super) tools: Vec<PromptTool<'a>>,
+    pub(super) tools: Vec<ToolSpec>,
 }
 
 /// One message.
@@ -69,16 +69,6 @@ pub(super) struct CallResult<'a> {
     pub(super) shown: &'a str,
     /// Whether it failed.
     pub(super) failed: bool,
-}
-
-/// A tool that may be called.
-pub(super) struct PromptTool<'a> {
-    /// Its name.
-    pub(super) name: &'a str,
-    /// One sentence.
-    pub(super) summary: &'a str,
-    /// JSON Schema of its arguments, as servers accept it.
-    pub(super) arguments: Value,
 }
 
 /// Said to the model before what its user adds while it is at work.
@@ -226,19 +216,13 @@ fn wire_name(name: &str) -> Cow<'_, str> {
 }
 
 /// The tools as servers accept them: some refuse `$schema`, others an object without `properties`.
-pub(super) fn tools(specs: &[ToolSpec]) -> Vec<PromptTool<'_>> {
-    let tool = |spec: &'_ ToolSpec| {
-        let mut arguments = spec.arguments.clone();
-        if let Some(schema) = arguments.as_object_mut() {
-            schema.shift_remove("$schema");
-            schema.entry("properties").or_insert_with(|| json!({}));
-        }
-        arguments
-    };
-    specs
-        .iter()
-        .map(|spec| PromptTool { name: &spec.name, summary: &spec.summary, arguments: tool(spec) })
-        .collect()
+pub(super) fn tools(specs: &[ToolSpec]) -> Vec<ToolSpec> {
+    let mut tools = specs.to_vec();
+    for schema in tools.iter_mut().filter_map(|tool| tool.arguments.as_object_mut()) {
+        schema.shift_remove("$schema");
+        schema.entry("properties").or_insert_with(|| json!({}));
+    }
+    tools
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! The body of a Messages request. Users and models take turns, so results and what the user says
 //! besides are one message, the results first.
 
-use crate::llm::messages::{Block, CallResult, Prompt, PromptCall, PromptMessage, PromptTool};
+use crate::llm::messages::{Block, CallResult, Prompt, PromptCall, PromptMessage};
 use crate::llm::parts::{Encoded, PartShape};
+use crate::turn::ToolSpec;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -144,7 +145,7 @@ fn wire_id(id: &str) -> Cow<'_, str> {
     id.chars().map(|c| if plain(c) { c } else { '_' }).collect::<String>().into()
 }
 
-fn to_tool(PromptTool { name, summary, arguments }: &PromptTool<'_>) -> Value {
+fn to_tool(ToolSpec { name, summary, arguments }: &ToolSpec) -> Value {
     json!({ "name": name, "description": summary, "input_schema": arguments })
 }
 

@@ -1,8 +1,9 @@
 //! The body of a Chat Completions request.
 
 use super::LimitField;
-use crate::llm::messages::{Block, Prompt, PromptCall, PromptMessage, PromptTool};
+use crate::llm::messages::{Block, Prompt, PromptCall, PromptMessage};
 use crate::llm::parts::{Encoded, PartShape, PromptPart};
+use crate::turn::ToolSpec;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -126,7 +127,7 @@ fn to_call(call: &PromptCall<'_>) -> Value {
     json!({ "id": call.id, "type": "function", "function": function })
 }
 
-fn to_tool(PromptTool { name, summary, arguments }: &PromptTool<'_>) -> Value {
+fn to_tool(ToolSpec { name, summary, arguments }: &ToolSpec) -> Value {
     let function = json!({ "name": name, "description": summary, "parameters": arguments });
     json!({ "type": "function", "function": function })
 }

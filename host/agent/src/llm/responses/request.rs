@@ -1,8 +1,9 @@
 //! The body of a Responses request. Items have no ids of their own here: the server, which stores
 //! nothing, would look for them in vain.
 
-use crate::llm::messages::{Block, Prompt, PromptMessage, PromptTool};
+use crate::llm::messages::{Block, Prompt, PromptMessage};
 use crate::llm::parts::{Encoded, PartShape};
+use crate::turn::ToolSpec;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -85,7 +86,7 @@ fn block<'a>(block: &'a Block<'a>) -> ContentPart<'a> {
     }
 }
 
-fn to_tool(PromptTool { name, summary, arguments }: &PromptTool<'_>) -> Value {
+fn to_tool(ToolSpec { name, summary, arguments }: &ToolSpec) -> Value {
     // Strict schemas know no optional arguments.
     json!({ "type": "function", "name": name, "description": summary, "parameters": arguments, "strict": false })
 }

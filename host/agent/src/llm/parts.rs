@@ -190,13 +190,9 @@ impl PromptPart {
         }
     }
 
-    /// The bytes as base64, which is written straight into the body; none of what is shown by its
-    /// address.
+    /// The bytes as base64, which is written straight into the body.
     pub(super) fn base64(&self) -> Encoded<'_> {
-        match &self.body {
-            PartBody::Bytes(bytes) => Encoded::Bytes { prefix: None, bytes },
-            PartBody::At(url) => Encoded::Url(url),
-        }
+        Encoded { body: &self.body, data_of: None }
     }
 
     /// Bytes of its base64.
@@ -209,10 +205,7 @@ impl PromptPart {
 
     /// The same as an URL: `data:image/png;base64,…`, or the address.
     pub(super) fn data_url(&self) -> Encoded<'_> {
-        match &self.body {
-            PartBody::Bytes(bytes) => Encoded::Bytes { prefix: Some(&self.mime_type), bytes },
-            PartBody::At(url) => Encoded::Url(url),
-        }
+        Encoded { body: &self.body, data_of: Some(&self.mime_type) }
     }
 
     /// Its address, where it has one.
@@ -240,24 +233,18 @@ impl fmt::Debug for PromptPart {
 }
 
 /// Bytes that are written as base64, or an address as it is.
-pub(super) enum Encoded<'a> {
-    /// Bytes.
-    Bytes {
-        /// The media type of a data URL.
-        prefix: Option<&'a str>,
-        /// What is written.
-        bytes: &'a [u8],
-    },
-    /// An address.
-    Url(&'a str),
+pub(super) struct Encoded<'a> {
+    body: &'a PartBody,
+    /// The media type of a data URL.
+    data_of: Option<&'a str>,
 }
 
 impl fmt::Display for Encoded<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Url(url) => f.write_str(url),
-            Self::Bytes { prefix, bytes } => {
-                if let Some(mime_type) = prefix {
+        match self.body {
+            PartBody::At(url) => f.write_str(url),
+            PartBody::Bytes(bytes) => {
+                if let Some(mime_type) = self.data_of {
                     write!(f, "data:{mime_type};base64,")?;
                 }
                 Base64Display::new(bytes, &STANDARD).fmt(f)

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use futures_util::stream::{BoxStream, StreamExt, try_unfold};
 use reqwest::Response;
 use std::time::Duration;
+use tokio::time::timeout;
 
 /// So many lines are read before other tasks run: a piece may hold hundreds of thousands, and a
 /// gateway has few threads.
@@ -25,9 +26,12 @@ pub(super) struct Events {
 impl Events {
     /// Reads them from an answer whose head has come, waiting `first_byte` for the rest to begin.
     pub(super) fn new(response: Response, first_byte: Duration, patience: &RequestTimeouts) -> Self {
-        let reading = EventStream { response, wait: first_byte, silence: patience.silence };
-        let pieces = try_unfold(reading, |mut reading| async move {
-            Ok(reading.next().await?.map(|piece| (piece, reading)))
+        let silence = patience.silence;
+        let pieces = try_unfold((response, first_byte), move |(mut response, wait)| async move {
+            let piece = timeout(wait, response.chunk()).await.map_err(|_| AttemptFailure::Silent(wait))?;
+            // A body that breaks is an answer that was cut.
+            let piece = piece.map_err(|_| AttemptFailure::Cut)?;
+            Ok(piece.map(|piece| (piece, (response, silence))))
         });
         Self::from_pieces(pieces.boxed())
     }
@@ -65,26 +69,8 @@ impl Events {
         tokio::spawn(async move {
             let reading = async { while let Ok(Some(_)) = self.next().await {} };
             // A body without an end costs its connection, as if nobody had read on.
-            let _ = tokio::time::timeout(REST_MAX, reading).await;
+            let _ = timeout(REST_MAX, reading).await;
         });
-    }
-}
-
-/// A body that is read piece by piece.
-struct EventStream {
-    response: Response,
-    /// How long the next piece is waited for.
-    wait: Duration,
-    silence: Duration,
-}
-
-impl EventStream {
-    async fn next(&mut self) -> Result<Option<Bytes>, AttemptFailure> {
-        let piece = tokio::time::timeout(self.wait, self.response.chunk()).await;
-        let piece = piece.map_err(|_| AttemptFailure::Silent(self.wait))?;
-        self.wait = self.silence;
-        // A body that breaks is an answer that was cut.
-        piece.map_err(|_| AttemptFailure::Cut)
     }
 }
 

@@ -23,15 +23,8 @@ struct RequestBody<'a> {
 
 #[derive(Serialize)]
 struct RequestMessage<'a> {
-    role: Role,
+    role: &'static str,
     content: Vec<ContentBlock<'a>>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Role {
-    User,
-    Assistant,
 }
 
 #[derive(Serialize)]
@@ -84,18 +77,27 @@ struct Ids<'a> {
 }
 
 impl<'a> Ids<'a> {
-    fn pieces(&mut self, message: &'a PromptMessage<'a>) -> (Role, Vec<ContentBlock<'a>>) {
+    fn pieces(&mut self, message: &'a PromptMessage<'a>) -> (&'static str, Vec<ContentBlock<'a>>) {
         match message {
-            PromptMessage::User(blocks) => (Role::User, blocks.iter().map(block).collect()),
+            PromptMessage::User(blocks) => ("user", blocks.iter().map(block).collect()),
             PromptMessage::Results(outcomes) => {
-                let outcomes = self.newest.drain(..).zip(outcomes);
-                (Role::User, outcomes.map(|(id, outcome)| tool_result(id, outcome)).collect())
+                let result = |(tool_use_id, outcome): (_, &'a CallResult<'a>)| ContentBlock::ToolResult {
+                    tool_use_id,
+                    content: outcome.shown,
+                    is_error: outcome.failed,
+                };
+                ("user", self.newest.drain(..).zip(outcomes).map(result).collect())
             }
             PromptMessage::Assistant { text, calls } => {
                 self.newest = calls.iter().map(|call| self.take(call.id)).collect();
                 let text = text.map(|text| ContentBlock::Text { text });
-                let calls = self.newest.iter().cloned().zip(calls).map(|(id, call)| tool_use(id, call));
-                (Role::Assistant, text.into_iter().chain(calls).collect())
+                let tool_use = |(id, call): (_, &'a PromptCall<'a>)| ContentBlock::ToolUse {
+                    id,
+                    name: &call.tool,
+                    input: &call.arguments,
+                };
+                let calls = self.newest.iter().cloned().zip(calls).map(tool_use);
+                ("assistant", text.into_iter().chain(calls).collect())
             }
         }
     }
@@ -126,14 +128,6 @@ fn block<'a>(block: &'a Block<'a>) -> ContentBlock<'a> {
         PartShape::Image => ContentBlock::Image { source },
         PartShape::Document => ContentBlock::Document { source },
     }
-}
-
-fn tool_use<'a>(id: Cow<'a, str>, call: &'a PromptCall<'a>) -> ContentBlock<'a> {
-    ContentBlock::ToolUse { id, name: &call.tool, input: &call.arguments }
-}
-
-fn tool_result<'a>(id: Cow<'a, str>, outcome: &'a CallResult<'a>) -> ContentBlock<'a> {
-    ContentBlock::ToolResult { tool_use_id: id, content: outcome.shown, is_error: outcome.failed }
 }
 
 /// An id in the alphabet that this API accepts.

@@ -162,21 +162,20 @@ impl AttemptFailure {
             Some(status) if status.starts_with("HTTP status") => status.to_owned(),
             _ => "see the log".to_owned(),
         };
-        let told = match self {
-            Self::Busy { said, after } => Self::Busy { said: bare(said), after: *after },
-            Self::Loading(said) => Self::Loading(bare(said)),
-            Self::Unreadable(said) => Self::Unreadable(bare(said)),
-            Self::Key(said) => Self::Key(bare(said)),
-            Self::Credit(said) => Self::Credit(bare(said)),
-            Self::NotFound(said) => Self::NotFound(bare(said)),
-            Self::TooLong(said) => Self::TooLong(bare(said)),
-            Self::TooLarge(said) => Self::TooLarge(bare(said)),
-            Self::Blind(said) => Self::Blind(bare(said)),
-            Self::Refused(said) => Self::Refused(bare(said)),
-            Self::Unreachable(_) | Self::Silent(_) | Self::Cut | Self::TooMuch(_) | Self::Redirected(_) => {
-                self.clone()
-            }
-        };
+        let mut told = self.clone();
+        match &mut told {
+            Self::Busy { said, .. }
+            | Self::Loading(said)
+            | Self::Unreadable(said)
+            | Self::Key(said)
+            | Self::Credit(said)
+            | Self::NotFound(said)
+            | Self::TooLong(said)
+            | Self::TooLarge(said)
+            | Self::Blind(said)
+            | Self::Refused(said) => *said = bare(said),
+            Self::Unreachable(_) | Self::Silent(_) | Self::Cut | Self::TooMuch(_) | Self::Redirected(_) => {}
+        }
         told.to_string()
     }
 

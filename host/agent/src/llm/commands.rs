@@ -3,7 +3,6 @@
 //!
 //! It makes the gateway a file drop that audits everything, and testable from end to end.
 
-use crate::turn::words::HELP_CHARS_MAX;
 use crate::turn::{
     Conversation, Deltas, HistoryEntry, HistorySize, Provider, ProviderError, StepReply, StepRequest,
     ToolCall, ToolSpec,
@@ -28,20 +27,9 @@ pub struct Commands {
 const LISTING_CHARS_MAX: usize = 1500;
 
 impl Commands {
-    /// Where there is no model: they are all that is understood.
-    pub fn without_model() -> Self {
-        Self { listing_chars_max: LISTING_CHARS_MAX }
-    }
-
-    /// Beside a model, whose own words come before the listing of `/help`.
-    pub fn with_model() -> Self {
-        Self { listing_chars_max: LISTING_CHARS_MAX - HELP_CHARS_MAX }
-    }
-
-    /// The same with so much room for what others add to a listing.
-    #[must_use]
-    pub fn with_reserved(self, chars: usize) -> Self {
-        Self { listing_chars_max: self.listing_chars_max.saturating_sub(chars) }
+    /// With so much room for what others add to a listing.
+    pub fn with_reserved(chars: usize) -> Self {
+        Self { listing_chars_max: LISTING_CHARS_MAX.saturating_sub(chars) }
     }
 
     fn decide(&self, conversation: &Conversation, tools: &[ToolSpec]) -> StepReply {
@@ -84,11 +72,10 @@ impl Commands {
         if let Some(tool) = known.filter(needs_more) {
             return say(usage(tool));
         }
-        let arguments = if rest.starts_with('{') || known.is_none() {
-            Ok(if rest.starts_with('{') { rest.to_owned() } else { "{}".into() })
-        } else {
-            let schema = known.map_or(&Value::Null, |t| &t.arguments);
-            parse_arguments(schema, rest).map(|arguments| arguments.to_string())
+        let arguments = match known {
+            _ if rest.starts_with('{') => Ok(rest.to_owned()),
+            Some(tool) => parse_arguments(&tool.arguments, rest).map(|arguments| arguments.to_string()),
+            None => Ok("{}".to_owned()),
         };
         let call = ToolCall { id: "0".into(), tool: one_line(name, 80), arguments };
         StepReply { tool_calls: vec![call], ..StepReply::default() }
@@ -245,6 +232,7 @@ fn fit_lines(lines: Vec<String>, chars_max: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::turn::words::HELP_CHARS_MAX;
     use cofferdam_core::tool::{ErrorCode, ToolError};
     use cofferdam_warden::attachments::Attachment;
     use serde_json::json;
@@ -272,7 +260,7 @@ mod tests {
     }
 
     fn decide(conversation: &Conversation, tools: &[ToolSpec]) -> StepReply {
-        Commands::without_model().decide(conversation, tools)
+        Commands::with_reserved(0).decide(conversation, tools)
     }
 
     fn told(text: &str) -> String {
@@ -376,7 +364,7 @@ mod tests {
         assert!(synopsis.starts_with("/many [argument_0=TEXT] argument_1=TEXT "), "{synopsis:.80}");
         assert!(synopsis.ends_with(" argument_199999=TEXT"));
         assert!(
-            Commands::without_model().help(&[tool]).starts_with("/many\n"),
+            Commands::with_reserved(0).help(&[tool]).starts_with("/many\n"),
             "its name alone fits a message"
         );
     }
@@ -386,8 +374,8 @@ mod tests {
         let many: Vec<ToolSpec> =
             (10..60).map(|n| ToolSpec { name: format!("foreign_tool_{n}"), ..tools().remove(0) }).collect();
         for (commands, chars_max) in [
-            (Commands::without_model(), LISTING_CHARS_MAX),
-            (Commands::with_model(), LISTING_CHARS_MAX - HELP_CHARS_MAX),
+            (Commands::with_reserved(0), LISTING_CHARS_MAX),
+            (Commands::with_reserved(HELP_CHARS_MAX), LISTING_CHARS_MAX - HELP_CHARS_MAX),
         ] {
             let help = commands.help(&many);
             assert!(help.chars().count() <= chars_max, "{help}");
@@ -395,7 +383,7 @@ mod tests {
             assert!(help.ends_with(HOW[2]), "{help}");
         }
         let most: Vec<ToolSpec> = many.iter().cycle().take(500).cloned().collect();
-        assert!(Commands::without_model().help(&most).chars().count() <= LISTING_CHARS_MAX);
+        assert!(Commands::with_reserved(0).help(&most).chars().count() <= LISTING_CHARS_MAX);
     }
 
     #[test]

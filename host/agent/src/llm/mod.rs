@@ -38,6 +38,7 @@ pub use probe::{KeyStanding, ModelStanding, ProbeError, Probed, ServerFacts, pro
 pub use timeouts::RequestTimeouts;
 
 use crate::server::UnusableKey;
+use crate::turn::words::HELP_CHARS_MAX;
 use crate::turn::{Provider, WallClock};
 use commands::Commands;
 use std::sync::Arc;
@@ -64,12 +65,13 @@ pub fn open(config: &Config) -> Result<Answering, UnusableKey> {
     let spare = config.spare_help_chars;
     let (provider, commands): (Arc<dyn Provider>, Arc<dyn Provider>) = match config.kind {
         ProviderKind::Commands => {
-            let commands = Arc::new(Commands::without_model().with_reserved(spare));
+            let commands = Arc::new(Commands::with_reserved(spare));
             (commands.clone(), commands)
         }
         ProviderKind::OpenaiChat | ProviderKind::OpenaiResponses | ProviderKind::Anthropic => (
             Arc::new(model::ModelProvider::open(config)?),
-            Arc::new(Commands::with_model().with_reserved(spare)),
+            // Its own words come before the listing of `/help`.
+            Arc::new(Commands::with_reserved(HELP_CHARS_MAX + spare)),
         ),
     };
     Ok(Answering { provider, commands, instructions, clock: WallClock::system() })

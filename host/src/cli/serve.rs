@@ -291,7 +291,7 @@ fn menu(gateway: &Gateway, memory: HistorySize, speech: &SpeechConfig) -> Vec<Me
             tool: Some(shown),
         })
     });
-    words.iter().map(word).chain(speech.is_on().then(voice_entry)).chain(tools).collect()
+    words.iter().map(word).chain(speech.table().is_on.then(voice_entry)).chain(tools).collect()
 }
 
 /// The switch of spoken replies.

@@ -225,8 +225,8 @@ impl Config {
             discord.check().map_err(refused)?;
         }
         written.provider.check().map_err(refused)?;
-        written.transcription.check().map_err(refused)?;
-        written.speech.check().map_err(refused)?;
+        written.transcription.table().check().map_err(refused)?;
+        written.speech.table().check().map_err(refused)?;
         written.approvals.check().map_err(|e| places.refuse("approvals.expires", e))?;
         let compile_time = written.sandbox.compile_time;
         if !sandbox::compile_time_is_sound(compile_time) {
@@ -246,7 +246,7 @@ impl Config {
         let store = written.store.check(written.cluster, here, (environment, &places))?;
         written.log.check().map_err(|e| places.refuse("log.filter", e))?;
         // Characters of `/help` that are the channel's own.
-        let spare_help_chars = if written.speech.is_on() { HELP_CHARS_MAX } else { 0 };
+        let spare_help_chars = if written.speech.table().is_on { HELP_CHARS_MAX } else { 0 };
         let mut config = Self {
             workspace: workspace_config,
             state_dir,

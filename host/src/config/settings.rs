@@ -95,10 +95,10 @@ fn depending_default(config: &Config, key: &str) -> Option<String> {
         "provider.base_url" => quoted(&provider?.base_url()),
         "provider.accepts" => format!("{:?}", provider?.accepted_types()),
         "provider.max_output_tokens" => provider?.max_output_tokens().to_string(),
-        "transcription.base_url" if config.transcription.is_on() => {
+        "transcription.base_url" if config.transcription.table().is_on => {
             quoted(&config.transcription.table().base_url)
         }
-        "speech.base_url" if config.speech.is_on() => quoted(&config.speech.table().base_url),
+        "speech.base_url" if config.speech.table().is_on => quoted(&config.speech.table().base_url),
         _ => return None,
     })
 }

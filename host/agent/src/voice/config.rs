@@ -45,74 +45,44 @@ const BASE_URL: &str = "https://api.openai.com/v1";
 const NAME_BYTES_MAX: usize = 200;
 
 impl TranscriptionConfig {
-    /// Whether anything of it is written.
-    pub fn is_on(&self) -> bool {
-        self.base_url.is_some() || self.model.is_some() || self.api_key_env.is_some()
-    }
-
-    /// Checks everything but what the key holds.
-    ///
-    /// # Errors
-    /// [`UnusableKey`], which says what to write instead.
-    pub fn check(&self) -> Result<(), UnusableKey> {
-        if !self.is_on() {
-            return Ok(());
-        }
-        self.table().name("model", self.model.as_deref(), "whisper-1")?;
-        self.table().check()
-    }
-
     /// What it has in common with the other section.
     pub fn table(&self) -> VoiceTable<'_> {
-        let Self { base_url, api_key_env, .. } = self;
-        VoiceTable::new("transcription", self.is_on(), (base_url, api_key_env))
+        let names = vec![("model", self.model.as_deref(), "whisper-1")];
+        VoiceTable::new("transcription", (&self.base_url, &self.api_key_env), names)
     }
 }
 
 impl SpeechConfig {
-    /// Whether anything of it is written.
-    pub fn is_on(&self) -> bool {
-        self.base_url.is_some() || self.model.is_some() || self.voice.is_some() || self.api_key_env.is_some()
-    }
-
-    /// Checks everything but what the key holds.
-    ///
-    /// # Errors
-    /// [`UnusableKey`], which says what to write instead.
-    pub fn check(&self) -> Result<(), UnusableKey> {
-        if !self.is_on() {
-            return Ok(());
-        }
-        self.table().name("model", self.model.as_deref(), "gpt-4o-mini-tts")?;
-        self.table().name("voice", self.voice.as_deref(), "alloy")?;
-        self.table().check()
-    }
-
     /// What it has in common with the other section.
     pub fn table(&self) -> VoiceTable<'_> {
-        let Self { base_url, api_key_env, .. } = self;
-        VoiceTable::new("speech", self.is_on(), (base_url, api_key_env))
+        let model = ("model", self.model.as_deref(), "gpt-4o-mini-tts");
+        let voice = ("voice", self.voice.as_deref(), "alloy");
+        VoiceTable::new("speech", (&self.base_url, &self.api_key_env), vec![model, voice])
     }
 }
 
 /// What both sections have.
-#[derive(Clone, Copy)]
 pub struct VoiceTable<'a> {
     pub(super) section: &'static str,
-    is_on: bool,
+    /// Whether anything of it is written.
+    pub is_on: bool,
     /// Where the server is asked.
     pub base_url: &'a str,
     api_key_env: Option<&'a str>,
+    /// What the server has names for: the key, the name, and an example.
+    names: Vec<(&'static str, Option<&'a str>, &'static str)>,
 }
 
 impl<'a> VoiceTable<'a> {
     fn new(
         section: &'static str,
-        is_on: bool,
         (base_url, api_key_env): (&'a Option<String>, &'a Option<String>),
+        names: Vec<(&'static str, Option<&'a str>, &'static str)>,
     ) -> Self {
+        let is_named = names.iter().any(|(_, name, _)| name.is_some());
+        let is_on = base_url.is_some() || api_key_env.is_some() || is_named;
         let base_url = base_url.as_deref().unwrap_or(BASE_URL);
-        Self { section, is_on, base_url, api_key_env: api_key_env.as_deref() }
+        Self { section, is_on, base_url, api_key_env: api_key_env.as_deref(), names }
     }
 
     /// The server's TCP port; none where it is off.
@@ -125,7 +95,7 @@ impl<'a> VoiceTable<'a> {
     }
 
     /// A name that the server knows.
-    fn name(&self, key: &str, name: Option<&str>, example: &str) -> Result<(), UnusableKey> {
+    fn check_name(&self, key: &str, name: Option<&str>, example: &str) -> Result<(), UnusableKey> {
         let Some(name) = name else {
             return Err(self.refuse(
                 key,
@@ -145,7 +115,17 @@ impl<'a> VoiceTable<'a> {
         Address::parse(self.base_url).map_err(wrong)
     }
 
-    fn check(&self) -> Result<(), UnusableKey> {
+    /// Checks everything but what the key holds, where it is on.
+    ///
+    /// # Errors
+    /// [`UnusableKey`], which says what to write instead.
+    pub fn check(&self) -> Result<(), UnusableKey> {
+        if !self.is_on {
+            return Ok(());
+        }
+        for (key, name, example) in &self.names {
+            self.check_name(key, *name, example)?;
+        }
         let address = self.address()?;
         let said = match self.api_key_env {
             // Perhaps the key itself, so it is not repeated.
@@ -197,7 +177,8 @@ mod tests {
             ("model = \"m\"\napi_key_env = \"K\"\nbase_url = \"http://10.0.0.1\"", "plain http"),
         ] {
             let config: TranscriptionConfig = toml::from_str(text).expect("understood");
-            let told = config.check().map_or_else(|error| error.to_string(), |()| "accepted".to_owned());
+            let told =
+                config.table().check().map_or_else(|error| error.to_string(), |()| "accepted".to_owned());
             assert!(told.contains(said), "{text}: {told}");
             assert!(!told.contains("sk-live"), "{told}");
         }
@@ -208,7 +189,8 @@ mod tests {
             ("voice = \"alloy\"\napi_key_env = \"K\"", "model is missing"),
         ] {
             let config: SpeechConfig = toml::from_str(text).expect("understood");
-            let told = config.check().map_or_else(|error| error.to_string(), |()| "accepted".to_owned());
+            let told =
+                config.table().check().map_or_else(|error| error.to_string(), |()| "accepted".to_owned());
             assert!(told.contains(said), "{text}: {told}");
         }
         assert!(toml::from_str::<SpeechConfig>("speed = 2").is_err(), "unknown keys are refused");

@@ -70,7 +70,7 @@ pub(super) struct VoiceEndpoint {
 
 impl VoiceEndpoint {
     /// A client for the server. Contacts nobody.
-    pub(super) fn open(written: VoiceTable<'_>, patience: VoiceTimeouts) -> Result<Self, UnusableKey> {
+    pub(super) fn open(written: &VoiceTable<'_>, patience: VoiceTimeouts) -> Result<Self, UnusableKey> {
         let (key, name) = (written.key()?, written.section);
         let address = written.address()?;
         let built = client(address.reach, concat!("cofferdam/", env!("CARGO_PKG_VERSION"))).build();

@@ -21,11 +21,12 @@ pub struct Speech {
 impl Speech {
     /// What the section asks for; none where it is off.
     pub(super) fn open(config: &SpeechConfig) -> Result<Option<Self>, UnusableKey> {
-        config.check()?;
+        let table = config.table();
+        table.check()?;
         let (Some(model), Some(voice)) = (config.model.clone(), config.voice.clone()) else {
             return Ok(None);
         };
-        let server = VoiceEndpoint::open(config.table(), config.patience)?;
+        let server = VoiceEndpoint::open(&table, config.patience)?;
         Ok(Some(Self { server, model, voice }))
     }
 

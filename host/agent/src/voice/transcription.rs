@@ -22,9 +22,10 @@ pub struct Transcription {
 impl Transcription {
     /// What the section asks for; none where it is off.
     pub(super) fn open(config: &TranscriptionConfig) -> Result<Option<Self>, UnusableKey> {
-        config.check()?;
-        let Some(model) = config.model.clone().filter(|_| config.is_on()) else { return Ok(None) };
-        let server = VoiceEndpoint::open(config.table(), config.patience)?;
+        let table = config.table();
+        table.check()?;
+        let Some(model) = config.model.clone() else { return Ok(None) };
+        let server = VoiceEndpoint::open(&table, config.patience)?;
         Ok(Some(Self { server, model }))
     }
 

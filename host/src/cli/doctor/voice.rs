@@ -41,8 +41,8 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> VoiceR
         TranscriptionReport { server: table.base_url.to_owned(), model: model.clone(), has_key }
     };
     let (heard, spoken) = (&config.transcription, &config.speech);
-    let transcription = heard.is_on().then(|| report(heard.table(), &heard.model, &heard.api_key_env));
-    let speech = spoken.is_on().then(|| {
+    let transcription = heard.table().is_on.then(|| report(heard.table(), &heard.model, &heard.api_key_env));
+    let speech = spoken.table().is_on.then(|| {
         let by = report(spoken.table(), &spoken.model, &spoken.api_key_env);
         SpeechReport { by, voice: spoken.voice.clone() }
     });

@@ -1,14 +1,39 @@
-//! The requests that are being answered now. A call names one by its id or by its session, or none
-//! and means its own; a request that it does not reach looks to it as if it were not there.
+//! Open requests: who is being answered now, and how far one request may reach another. Commands
+//! and what they come to are rows of the store ([`cofferdam_store`]), which outlive the process;
+//! nothing is kept here.
+//!
+//! | Command | Waits as | Taken up by |
+//! |---|---|---|
+//! | `cmd.request.message` | an update of the inbox | a turn of its own, or the one it is said to |
+//! | `cmd.attachment.add` | a file of a reply, or a delivery | the turn that answers the request |
+//!
+//! What a request comes to are the parts of its reply, in order.
+//!
+//! A call names a request by its id or by its session, or none and means its own; one that it does
+//! not reach looks to it as if it were not there.
 
-use super::CallScope;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::lock::lock;
 use cofferdam_core::message::Address;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+
+/// How far a call reaches beyond the request that it belongs to: not at all, unless the operator
+/// says otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CallScope {
+    /// No further: its own request alone.
+    #[default]
+    Own,
+    /// Every request that the same person has begun, in any conversation.
+    Person,
+    /// Every request.
+    Everyone,
+}
 
 /// The requests that are being answered, each from its turn's begin to its end.
 #[derive(Debug, Default)]
@@ -99,15 +124,12 @@ impl Requests {
         if from.is_meant_by(to) {
             return Ok(from.request.clone());
         }
-        let reached = |origin: &CallOrigin| match self.reach {
-            CallScope::Own => false,
-            CallScope::Person => origin.caller == from.caller,
-            CallScope::Everyone => true,
+        let found = match self.reach {
+            CallScope::Own => return Err(NotOpen::Elsewhere),
+            CallScope::Person => self.find_open(to, |origin| origin.caller == from.caller),
+            CallScope::Everyone => self.find(to),
         };
-        if self.reach == CallScope::Own {
-            return Err(NotOpen::Elsewhere);
-        }
-        Ok(self.find_open(to, reached)?.request)
+        Ok(found?.request)
     }
 
     /// The request that an address means to the operator, who reaches every one.

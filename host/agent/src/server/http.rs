@@ -1,10 +1,10 @@
 //! An HTTP client as an edge wants it: no redirect is followed, no Referer is sent, and no answer
-//! is read without a bound.
+//! is read without a bound. And the time by a server's clock, as its answers tell it.
 
 use super::ServerScope;
 use cofferdam_egress::client_builder;
 use reqwest::{Client, ClientBuilder, Response, redirect};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// Connecting takes at most so long.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
@@ -42,6 +42,12 @@ pub async fn read_whole(mut response: Response, bytes_max: usize) -> Result<Opti
         whole.extend_from_slice(&piece);
     }
     Ok(Some(whole))
+}
+
+/// The time in a `Date` or `Retry-After` header; none in what is no date.
+pub fn http_date(text: &str) -> Option<SystemTime> {
+    let date = jiff::fmt::rfc2822::parse(text.trim()).ok()?;
+    Some(SystemTime::from(date.timestamp()))
 }
 
 #[cfg(test)]
@@ -82,5 +88,15 @@ mod tests {
         let closed = join_all(closed).await.into_iter().filter(|closed| *closed).count();
         assert_eq!(closed, AT_ONCE - IDLE_CONNECTIONS_MAX);
         Ok(())
+    }
+
+    #[test]
+    fn a_date_is_a_time_and_nothing_else_is() {
+        // RFC 9110's own example.
+        let example = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
+        assert_eq!(http_date(" Sun, 06 Nov 1994 08:49:37 GMT"), Some(example));
+        for nonsense in ["", "soon", "7", "1994-11-06T08:49:37Z"] {
+            assert_eq!(http_date(nonsense), None, "{nonsense}");
+        }
     }
 }

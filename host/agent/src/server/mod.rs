@@ -4,15 +4,13 @@
 
 mod address;
 mod backoff;
-mod date;
 mod http;
 mod secret_file;
 mod unusable_key;
 
 pub use address::{Address, BadAddress, ServerScope};
 pub use backoff::Backoff;
-pub use date::http_date;
-pub use http::{client, read_whole};
+pub use http::{client, http_date, read_whole};
 pub use secret_file::{
     SECRET_BYTES_MAX, SecretFileError, check_key, is_variable_name, open_regular, read_secret,
 };

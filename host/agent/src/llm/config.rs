@@ -1,9 +1,10 @@
 //! `[provider]`: who answers, what an operator may set about a model, and what is refused before
 //! anything is contacted.
 
-use super::key;
 use super::timeouts::RequestTimeouts;
-use crate::server::{Address, ServerScope, UnusableKey, is_variable_name, open_regular};
+use crate::server::{
+    Address, ServerScope, UnusableKey, check_key, is_variable_name, open_regular, read_secret,
+};
 use cofferdam_core::secret::Secret;
 use cofferdam_core::text::one_line;
 use serde::{Deserialize, Serialize};
@@ -233,8 +234,8 @@ impl Config {
     /// [`UnusableKey`], which names the variable or file.
     pub fn key(&self) -> Result<Option<Secret>, UnusableKey> {
         match (&self.api_key_env, &self.api_key_file) {
-            (Some(name), _) => key::from_environment(name, std::env::var(name).ok()).map(Some),
-            (None, Some(file)) => key::from_file(file).map(Some),
+            (Some(name), _) => key_of_variable(name, std::env::var(name).ok()).map(Some),
+            (None, Some(file)) => key_of_file(file).map(Some),
             (None, None) => Ok(None),
         }
     }
@@ -247,6 +248,28 @@ impl Config {
             refuse("instructions_file", said)
         })
     }
+}
+
+/// The key in an environment variable. No message repeats any of it.
+fn key_of_variable(name: &str, value: Option<String>) -> Result<Secret, UnusableKey> {
+    let Some(value) = value.filter(|value| !value.trim().is_empty()) else {
+        let said = format!(
+            "the environment variable {name} is not set; put the key into it, or name another variable in api_key_env"
+        );
+        return Err(UnusableKey::of_variable("provider", "api_key_env", name, said));
+    };
+    check_key(&value).ok_or_else(|| malformed_key(format!("the environment variable {name}")))
+}
+
+/// The key in a file that its owner alone can read. No message repeats any of it.
+fn key_of_file(path: &Path) -> Result<Secret, UnusableKey> {
+    let text = read_secret(path).map_err(|error| UnusableKey::of_file("provider", "api_key_file", error))?;
+    check_key(&text).ok_or_else(|| malformed_key(path.display().to_string()))
+}
+
+fn malformed_key(place: String) -> UnusableKey {
+    let said = format!("{place} does not hold a key; a key is one word without blanks, so copy it again");
+    refuse("api_key_file", said)
 }
 
 fn read_instructions(file: &Path) -> io::Result<String> {
@@ -271,6 +294,8 @@ fn is_shown(pattern: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::SECRET_BYTES_MAX;
+    use std::os::unix::fs::PermissionsExt;
 
     fn refused(text: &str) -> String {
         let config: Config = toml::from_str(text).expect("understood");
@@ -341,5 +366,29 @@ mod tests {
         assert!(config.instructions().expect_err("refused").to_string().contains("64 KiB"));
         std::fs::write(&file, b"\xff").expect("writable");
         assert!(config.instructions().is_err(), "no text");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_variable_is_told_without_what_it_holds() {
+        let said = key_of_variable("MY_KEY", Some("sk 1234".into())).expect_err("refused").to_string();
+        assert!(said.contains("MY_KEY") && !said.contains("1234"), "{said}");
+        let said = key_of_variable("MY_KEY", None).expect_err("refused").to_string();
+        assert!(said.contains("the environment variable MY_KEY is not set"), "{said}");
+    }
+
+    #[test]
+    fn a_file_is_its_owners_alone() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("key");
+        std::fs::write(&path, "sk-1\n").expect("writable");
+        let mode = |mode| std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).expect("ours");
+        mode(0o640);
+        let said = key_of_file(&path).expect_err("refused").to_string();
+        assert!(said.starts_with("api_key_file: ") && said.contains("chmod 600"), "{said}");
+        mode(0o600);
+        assert_eq!(key_of_file(&path).expect("a key").reveal(), "sk-1");
+        assert!(key_of_file(dir.path()).is_err() && key_of_file(&dir.path().join("missing")).is_err());
+        std::fs::write(&path, "k".repeat(SECRET_BYTES_MAX + 1)).expect("writable");
+        assert!(key_of_file(&path).is_err(), "too long");
     }
 }

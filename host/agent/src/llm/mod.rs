@@ -21,7 +21,6 @@ mod dialect;
 mod events;
 mod failure;
 mod http;
-mod key;
 mod messages;
 mod model;
 mod parts;

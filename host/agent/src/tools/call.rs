@@ -28,7 +28,7 @@ use cofferdam_warden::calls::{
     CallJob, CallRecord, CountedAs, EarlierRun, KEEPING_TIME_MAX, OutputKeeper, Replay,
 };
 use cofferdam_warden::sandbox::NOBODY_REACHED;
-use control::RunningCall;
+use control::{deliver, resolve_request};
 use request::PendingRequest;
 use serde_json::Value;
 use std::sync::Arc;
@@ -153,8 +153,7 @@ impl CallServices {
                 return self.warden.refuse(record, &audited).and(Err(told));
             }
         };
-        let control = RunningCall { request, requests: &self.requests };
-        let (permit, tool, before) = match self.judgement(text, approved, &control, &mut record) {
+        let (permit, tool, before) = match self.judgement(text, approved, request, &mut record) {
             Ok(Judgement::Run(run)) => *run,
             Ok(Judgement::Answered(answer)) => {
                 return self.warden.end(record, Ok(answer)).map(CallProgress::With);
@@ -167,14 +166,14 @@ impl CallServices {
             component: &tool.component,
             before,
             attachments: request.attachments.clone(),
-            reaching: control.resolve_request(),
+            reaching: resolve_request(request, &self.requests),
             messaging: request.messaging.clone(),
             report: request.report.clone(),
             printed: request.printed.clone(),
             journal: request.journal.clone(),
             cancel: request.cancel.clone(),
             commit: &|| handover.commit(),
-            deliver: &|answer| control.deliver(answer),
+            deliver: &|answer| deliver(request, &self.requests, answer),
         };
         self.warden.run(permit, job).map(CallProgress::With)
     }
@@ -184,17 +183,17 @@ impl CallServices {
         &self,
         text: &str,
         approved: Option<&Approved>,
-        control: &RunningCall<'_>,
+        request: &CallRequest,
         record: &mut CallRecord,
     ) -> Result<Judgement, ToolError> {
-        let request = control.request;
         let (tool, judged) = self.judge_call(request, text, record)?;
         let journal = request.journal.as_deref().filter(|_| tool.policy.safety != Safety::ReadOnly);
         // What happened is not asked about again.
-        let before = match self.warden.resume(record, journal, |answer| control.deliver(answer))? {
-            Replay::Run(before) => before,
-            Replay::Answered(answer) => return Ok(Judgement::Answered(answer)),
-        };
+        let before =
+            match self.warden.resume(record, journal, |answer| deliver(request, &self.requests, answer))? {
+                Replay::Run(before) => before,
+                Replay::Answered(answer) => return Ok(Judgement::Answered(answer)),
+            };
         reachable(request, &tool, &judged)?;
         let permit = match judged {
             PermittedCall::Permit(permit) => permit,

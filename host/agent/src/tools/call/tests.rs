@@ -98,7 +98,7 @@ fn a_call_without_a_reply_adds_files_to_other_requests_alone() {
     let found = |has_reply, wanted: Option<&str>| {
         let request = CallRequest { has_reply, ..request(0) };
         let to = Address { session: None, request: wanted.map(Into::into) };
-        RunningCall { request: &request, requests: &requests }.resolve_request()(&to)
+        resolve_request(&request, &requests)(&to)
     };
     assert_eq!(found(true, None), Ok(TurnId::new("test")));
     assert_eq!((found(true, Some("other")), found(false, Some("other"))), (Ok(other.clone()), Ok(other)));

@@ -6,7 +6,6 @@
 
 mod asking;
 mod control;
-mod judged;
 mod request;
 #[cfg(test)]
 mod tests;
@@ -23,7 +22,7 @@ use cofferdam_core::capability::Interface;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
-use cofferdam_policy::{Permit, Safety};
+use cofferdam_policy::{Permit, Safety, redact};
 use cofferdam_warden::calls::{
     CallJob, CallRecord, CountedAs, EarlierRun, KEEPING_TIME_MAX, OutputKeeper, Replay,
 };
@@ -210,6 +209,36 @@ impl CallServices {
         };
         record.verdict = VerdictKind::Permit;
         Ok(Judgement::Run(Box::new((permit, tool, before))))
+    }
+
+    /// The tool that is meant, and what the judge says of this call of it.
+    ///
+    /// # Errors
+    /// What the registry, the schema and the judge refuse, in this order.
+    fn judge_call(
+        &self,
+        request: &CallRequest,
+        text: &str,
+        record: &mut CallRecord,
+    ) -> Result<(Arc<RegisteredTool>, PermittedCall), ToolError> {
+        let tool = self.registry.get(&request.tool).cloned().inspect_err(|_| {
+            // Nothing classifies them, so they are audited by length and hash.
+            record.facts.arguments = redact(&Value::String(text.to_owned()), None);
+        })?;
+        record.facts.component_sha256 = Some(tool.component.sha256().to_owned());
+        record.facts.policy_sha256 = Some(tool.policy.sha256.clone());
+        record.facts.profile = Some(tool.policy.profile.clone());
+        let arguments = tool.read(text).inspect_err(|_| {
+            record.facts.arguments = redact(&Value::String(text.to_owned()), None);
+        })?;
+        record.facts.arguments = redact(&arguments, Some(&tool.policy));
+        let (started, limits) = (record.started(), tool.policy.limits);
+        let stopped = || request.stop_error(started, limits);
+        let judged = tool.judge(request.id.clone(), arguments, &stopped)?;
+        if matches!(judged, PermittedCall::Permit(_)) {
+            record.verdict = VerdictKind::Permit;
+        }
+        Ok((tool, judged))
     }
 
     /// What the audit is told of a call that begins now.

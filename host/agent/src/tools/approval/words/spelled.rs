@@ -2,20 +2,12 @@
 //! hides, moves, or passes for the words around it.
 
 use super::CONTENT_BYTES_MAX;
-use cofferdam_core::text::is_deceptive;
+use cofferdam_core::text::{escape_deceptive, is_deceptive};
 use cofferdam_policy::GuestPath;
 
 /// A text in quotes that it cannot end, on one line, whole.
 pub(super) fn quote(text: &str) -> String {
-    let escaped = format!("{text:?}");
-    escaped.chars().fold(String::with_capacity(escaped.len()), |mut shown, c| {
-        if is_deceptive(c) {
-            shown.extend(c.escape_unicode())
-        } else {
-            shown.push(c)
-        }
-        shown
-    })
+    escape_deceptive(&format!("{text:?}")).into_owned()
 }
 
 /// The beginning of a text in quotes, and how long it is where that is not all.

@@ -7,8 +7,8 @@
 mod words;
 
 pub use words::SHOWN_UNITS_MAX;
+pub(super) use words::describe_call;
 pub use words::person;
-pub(super) use words::{TooMuch, describe_call};
 
 use async_trait::async_trait;
 use cofferdam_core::id::{CallId, Caller, TurnId};

@@ -30,10 +30,6 @@ const EDIT_LINES_MAX: usize = 12;
 /// Attachments listed.
 const ATTACHMENTS_MAX: usize = 20;
 
-/// A call of which a person could not be shown what matters.
-#[derive(Debug, PartialEq, Eq)]
-pub(in crate::tools) struct TooMuch;
-
 /// Somebody as others are shown them: their id, and in quotes what they call themselves, which
 /// proves nothing.
 pub fn person(id: &str, called: Option<&str>) -> String {
@@ -44,16 +40,13 @@ pub fn person(id: &str, called: Option<&str>) -> String {
 }
 
 /// The text for a call that was asked for by `caller`, who is `called` so, in lines, without a line
-/// end.
-///
-/// # Errors
-/// [`TooMuch`] when its paths and values do not fit.
+/// end. None where its paths and values do not fit: a person could not be shown what matters.
 pub(in crate::tools) fn describe_call(
     policy: &ToolPolicy,
     ask: &PathRequest,
     (caller, called): (&Caller, Option<&str>),
     attachments: &[AttachmentInfo],
-) -> Result<String, TooMuch> {
+) -> Option<String> {
     let mut words = Words { policy, ask, said: Vec::new(), contents: Vec::new() };
     words.say(format!("{} needs approval: {}", policy.tool, one_line(&policy.why, 300)));
     let id = one_line(&format!("{} {}", caller.channel, caller.sender), 80);
@@ -235,13 +228,13 @@ impl Words<'_> {
     }
 
     /// What must be said, then of the contents what fits.
-    fn fitted(self) -> Result<String, TooMuch> {
+    fn fitted(self) -> Option<String> {
         let units = |line: &String| line.encode_utf16().count() + 1;
         // Room for the line that tells of a cut.
         let room = SHOWN_UNITS_MAX - 60;
         let mut used: usize = self.said.iter().map(units).sum();
         if used > room {
-            return Err(TooMuch);
+            return None;
         }
         let mut lines = self.said;
         let all = self.contents.len();
@@ -253,7 +246,7 @@ impl Words<'_> {
             }
             lines.push(line);
         }
-        Ok(lines.join("\n"))
+        Some(lines.join("\n"))
     }
 }
 

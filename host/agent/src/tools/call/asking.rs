@@ -3,7 +3,7 @@
 
 use super::request::{CallRequest, PendingRequest};
 use super::toolbox::{CallServices, Toolbox};
-use crate::tools::approval::{TooMuch, describe_call};
+use crate::tools::approval::describe_call;
 use crate::tools::threads;
 use crate::tools::{ApprovalRequest, Decision, RegisteredTool};
 use cofferdam_core::audit::{self, ApprovalState, CallFacts};
@@ -78,8 +78,7 @@ impl CallServices {
         let called = approver.asker_name();
         let asker = (&request.caller, called.as_deref());
         let infos = request.attachments.infos();
-        let text =
-            describe_call(&tool.policy, &ask, asker, &infos).map_err(|TooMuch| arguments_too_long())?;
+        let text = describe_call(&tool.policy, &ask, asker, &infos).ok_or_else(arguments_too_long)?;
         if let Some(Approved { sha256 }) = approved {
             return Ok(ApprovalStep::Permit(Box::new(ask.grant(&text, sha256)?)));
         }

@@ -6,7 +6,7 @@ use super::toolbox::{CallServices, Toolbox};
 use crate::tools::approval::describe_call;
 use crate::tools::threads;
 use crate::tools::{ApprovalRequest, Decision, RegisteredTool};
-use cofferdam_core::audit::{self, ApprovalState, CallFacts};
+use cofferdam_core::audit::{ApprovalRecord, ApprovalState, CallFacts};
 use cofferdam_core::id::Caller;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
@@ -92,7 +92,13 @@ impl CallServices {
             remember: paths(ask.reasons()),
         };
         let facts = record.facts.clone();
-        self.note(&facts, &approval, ApprovalState::Asked, None, Some(rules))?;
+        self.warden.note(ApprovalRecord {
+            facts: facts.clone(),
+            call_sha256: approval.sha256.clone(),
+            approval: ApprovalState::Asked,
+            by: None,
+            reason: Some(rules),
+        })?;
         Ok(ApprovalStep::Wait(Box::new(WaitingCall { approval, facts })))
     }
 
@@ -108,24 +114,6 @@ impl CallServices {
         Facts { approved, asker: Some(request.caller.to_string()), ..self.warden.facts(ask, place) }
     }
 
-    fn note(
-        &self,
-        facts: &CallFacts,
-        approval: &ApprovalRequest,
-        state: ApprovalState,
-        by: Option<String>,
-        reason: Option<String>,
-    ) -> Result<(), ToolError> {
-        let call_sha256 = approval.sha256.clone();
-        self.warden.note(audit::ApprovalRecord {
-            facts: facts.clone(),
-            call_sha256,
-            approval: state,
-            by,
-            reason,
-        })
-    }
-
     /// Writes a decision down; without that a call that was approved does not run. A call that was
     /// not is refused, and that is written down too.
     fn record_decision(
@@ -134,7 +122,7 @@ impl CallServices {
         waiting: WaitingCall,
         decision: Decision,
     ) -> Result<Approved, ToolError> {
-        let WaitingCall { approval, facts } = waiting;
+        let WaitingCall { approval: ApprovalRequest { sha256, .. }, facts } = waiting;
         let who = |by: &Caller| one_line(&by.to_string(), 80);
         let (state, by, refused) = match &decision {
             Decision::Approved(by) => (ApprovalState::Approved, Some(who(by)), None),
@@ -157,9 +145,15 @@ impl CallServices {
             }
         };
         let reason = refused.as_ref().map(|(_, said)| one_line(said, 400));
-        let noted = self.note(&facts, &approval, state, by, reason);
+        let noted = self.warden.note(ApprovalRecord {
+            facts: facts.clone(),
+            call_sha256: sha256.clone(),
+            approval: state,
+            by,
+            reason,
+        });
         let refused = match (noted, refused) {
-            (Ok(()), None) => return Ok(Approved { sha256: approval.sha256 }),
+            (Ok(()), None) => return Ok(Approved { sha256 }),
             (Err(unaudited), None) => unaudited,
             (_, Some((code, said))) => ToolError::new(code, said),
         };

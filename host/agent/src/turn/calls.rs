@@ -5,7 +5,7 @@
 use super::history::{EntryExtras, not_run_result};
 use super::repeats::{RepeatDecision, decide_repeat, is_same};
 use super::rounds::{EarlyEnd, Rounds, STEP_CALLS_MAX};
-use super::{HistoryEntry, StepListener, ToolCall, TurnStep, untrusted, words};
+use super::{HistoryEntry, ToolCall, TurnStep, untrusted, words};
 use crate::tools::{CallRequest, OutputKeeper};
 use cofferdam_core::id::CallId;
 use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
@@ -113,24 +113,22 @@ impl Rounds<'_> {
 
     fn request(&self, id: CallId, wanted: &ToolCall) -> CallRequest {
         let turn = &self.around.turn;
-        let progress = self.around.progress.clone();
+        let (tool, arguments) = (wanted.tool.clone(), wanted.arguments.clone());
+        let (progress, call) = (self.around.progress.clone(), id.clone());
+        let report = move |message: &str| {
+            progress.step(TurnStep::Report { call: call.clone(), message: message.to_owned() });
+        };
         CallRequest {
-            printed: None,
-            turn: turn.id.clone(),
+            id,
             session: turn.session.clone(),
-            caller: turn.caller.clone(),
-            client: None,
-            tool: wanted.tool.clone(),
-            arguments: wanted.arguments.clone(),
             attachments: turn.attachments.clone(),
-            has_reply: true,
             recent: turn.recent.clone(),
+            report: Some(Arc::new(report)),
+            journal: self.around.journal.clone(),
             messaging: turn.messaging.clone(),
             approver: turn.approver.clone(),
-            report: Some(reporting(progress, id.clone())),
-            journal: self.around.journal.clone(),
             cancel: self.stop.clone(),
-            id,
+            ..CallRequest::new(turn.id.clone(), turn.caller.clone(), tool, arguments)
         }
     }
 
@@ -213,13 +211,6 @@ fn batches(calls: Vec<ToolCall>, is_read_only: impl Fn(&str) -> bool) -> Vec<Vec
         }
     }
     batches
-}
-
-/// Takes what a call reports while it runs.
-fn reporting(progress: Arc<dyn StepListener>, call: CallId) -> Arc<dyn Fn(&str) + Send + Sync> {
-    Arc::new(move |message| {
-        progress.step(TurnStep::Report { call: call.clone(), message: message.to_owned() });
-    })
 }
 
 #[cfg(test)]

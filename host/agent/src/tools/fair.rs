@@ -78,23 +78,17 @@ impl<S: Clone + Eq + Hash, J> Fair<S, J> {
         if self.waiting >= self.shares.waiting_in_all {
             return Err(Full::All);
         }
-        if !self.lines.contains_key(session) {
-            self.lines.insert(session.clone(), Line { jobs: VecDeque::new(), running: 0, in_circle: false });
-        }
-        let line = self.lines.get_mut(session).expect("it was put there if it was not");
+        let new = || Line { jobs: VecDeque::new(), running: 0, in_circle: false };
+        let line = self.lines.entry(session.clone()).or_insert_with(new);
         if line.jobs.len() >= self.shares.waiting {
             return Err(Full::Session);
         }
         line.jobs.push_back(job);
         self.waiting += 1;
         // Held ones wait for the share alone, so they are no news to anybody who is free.
-        let taken = if line.running + line.jobs.len() <= self.shares.running {
-            QueuedAs::Ready
-        } else {
-            QueuedAs::Held
-        };
+        let is_ready = line.running + line.jobs.len() <= self.shares.running;
         self.stand(session);
-        Ok(taken)
+        Ok(if is_ready { QueuedAs::Ready } else { QueuedAs::Held })
     }
 
     /// The job to run next. Its session must be [`Fair::done`] with it afterwards.

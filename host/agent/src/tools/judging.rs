@@ -57,7 +57,7 @@ impl RegisteredTool {
             ToolError::new(ErrorCode::InvalidArguments, format!("the arguments are not JSON: {e}"))
         })?;
         self.policy.complete(&mut arguments);
-        self.write_integers(&mut arguments);
+        self.schema.write_integers(&mut arguments);
         Ok(arguments)
     }
 

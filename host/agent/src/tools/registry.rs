@@ -25,7 +25,7 @@ pub struct RegisteredTool {
     pub component: Component,
     /// What it imports and its profile does not grant: each refuses when it is called.
     pub stubs: Vec<Import>,
-    schema: Schema,
+    pub(super) schema: Schema,
 }
 
 /// A tool, or why it does not load.
@@ -119,7 +119,8 @@ impl Registry {
         COUNTS.loading.tools.set(on.len() as u64);
         COUNTS.loading.ready.set(0);
         let tools = on.into_iter().map(|policy| {
-            let loaded = load(sandbox, policy, sources);
+            let binary = component_bytes(policy, sources);
+            let loaded = binary.and_then(|binary| load_binary(sandbox, policy, binary));
             COUNTS.loading.ready.add(1);
             (policy.tool.to_string(), loaded)
         });
@@ -188,18 +189,13 @@ impl RegisteredTool {
         self.stubs.iter().map(warning).collect()
     }
 
-    /// Writes whole numbers of arguments in digits, where the tool's schema says `integer`.
-    pub(super) fn write_integers(&self, arguments: &mut Value) {
-        self.schema.write_integers(arguments);
-    }
-
     /// Checks arguments against the tool's schema, in a bounded number of steps, until `stopped`
     /// says why not any longer.
     ///
     /// # Errors
     /// `invalid_arguments` with the first problems, each with its place, or that the schema is too
     /// costly; what `stopped` says.
-    pub fn validate(
+    pub(super) fn validate(
         &self,
         arguments: &Value,
         stopped: &dyn Fn() -> Option<ToolError>,
@@ -230,10 +226,6 @@ impl RegisteredTool {
             *example = format!("{}/…", mount.guest);
         }
     }
-}
-
-fn load(sandbox: &Sandbox, policy: &ToolPolicy, sources: &Sources) -> Loaded {
-    load_binary(sandbox, policy, component_bytes(policy, sources)?)
 }
 
 fn load_binary(sandbox: &Sandbox, policy: &ToolPolicy, binary: Binary) -> Loaded {

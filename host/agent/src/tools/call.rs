@@ -70,7 +70,7 @@ impl Toolbox {
         // What was approved is judged by what holds now, not by what held when it was asked about.
         let parts = if approved.is_some() { self.current() } else { self.parts.clone() };
         let job = asked.clone();
-        let work = move |handover: Handover| parts.call(&job, approved.as_ref(), &handover);
+        let work = move |handover: &Handover| parts.call(&job, approved.as_ref(), handover);
         let ended = self.threads.run(&asked.request.share(), limits.deadline.0, work).await;
         match ended {
             // No thread took it, or its thread does not come back.
@@ -101,7 +101,7 @@ impl Toolbox {
     /// What the trusted core refuses.
     pub async fn keep_output(&self, output: OutputKeeper) -> Result<String, ToolError> {
         let (parts, caller) = (self.parts.clone(), output.caller.clone());
-        let work = move |handover: Handover| parts.warden.keep_output(&output, &|| handover.commit());
+        let work = move |handover: &Handover| parts.warden.keep_output(&output, &|| handover.commit());
         self.threads.run(&caller, KEEPING_TIME_MAX, work).await
     }
 }

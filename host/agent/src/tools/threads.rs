@@ -43,11 +43,8 @@ pub struct CallThreads {
 
 /// Who may still decide over a call: its thread, which wants to publish, or the watchdog, which
 /// wants to answer "timed out". Exactly one of them wins.
-#[derive(Clone, Default)]
-pub struct Handover(Arc<HandoverState>);
-
 #[derive(Default)]
-struct HandoverState {
+pub struct Handover {
     /// When a thread took the call; absent while it is queued.
     started: OnceLock<Instant>,
     /// 0 while it is queued.
@@ -66,14 +63,14 @@ impl Handover {
     }
 
     fn start(&self) {
-        let _ = self.0.started.set(Instant::now());
-        self.0.stage.store(RUNNING, Ordering::Release);
+        let _ = self.started.set(Instant::now());
+        self.stage.store(RUNNING, Ordering::Release);
     }
 
     /// What is left of `time`, which begins when a thread takes the call: waiting for one is not
     /// the call's fault.
     fn time_left(&self, time: Duration) -> Duration {
-        self.0.started.get().map_or(time, |started| time.saturating_sub(started.elapsed()))
+        self.started.get().map_or(time, |started| time.saturating_sub(started.elapsed()))
     }
 
     fn abandon(&self) -> bool {
@@ -81,11 +78,11 @@ impl Handover {
     }
 
     fn leave_running(&self, to: u8) -> bool {
-        self.0.stage.compare_exchange(RUNNING, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        self.stage.compare_exchange(RUNNING, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
     fn is_abandoned(&self) -> bool {
-        self.0.stage.load(Ordering::Acquire) == ABANDONED
+        self.stage.load(Ordering::Acquire) == ABANDONED
     }
 }
 
@@ -152,7 +149,7 @@ impl CallThreads {
         &self,
         session: &Caller,
         deadline: Duration,
-        work: impl FnOnce(Handover) -> Result<T, ToolError> + Send + 'static,
+        work: impl FnOnce(&Handover) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
         let stuck = self.lost.load(Ordering::Acquire);
         if stuck > LOST_MAX {
@@ -161,7 +158,7 @@ impl CallThreads {
             );
             return Err(ToolError::new(ErrorCode::ToolUnavailable, said));
         }
-        let handover = Handover::default();
+        let handover = Arc::new(Handover::default());
         let (answer, mut answered) = oneshot::channel();
         let (mine, lost) = (handover.clone(), self.lost.clone());
         let job: QueuedJob = Box::new(move || {
@@ -170,10 +167,9 @@ impl CallThreads {
                 return AfterJob::Next;
             }
             mine.start();
-            let handover = mine.clone();
             // A panic in host code must not take the thread with it: the caller sees its channel
             // close, the next call finds the thread as before.
-            let result = catch_unwind(AssertUnwindSafe(|| work(handover)));
+            let result = catch_unwind(AssertUnwindSafe(|| work(&mine)));
             // From here on the watchdog cannot give this thread up any more.
             let _ = mine.commit();
             if mine.is_abandoned() {

@@ -1,6 +1,6 @@
 //! Messages on streams written after its published format, and the request as it is published.
 
-use super::request;
+use super::Ids;
 use crate::llm::dialect::Dialect;
 use crate::llm::tests::{body_of, cut_is_never_whole, heard, reply};
 use crate::turn::{Stop, TokenUsage};
@@ -57,7 +57,7 @@ async fn what_is_cut_or_broken_is_never_whole() {
 
 #[test]
 fn a_request_is_as_published() {
-    let body = body_of(request::body);
+    let body = body_of(super::body);
     let expected = json!({
         "model": "m-1",
         "max_tokens": 77,
@@ -98,4 +98,11 @@ fn the_key_and_the_version_are_headers() {
         (&"sk-ant-1".parse().expect("fit"), &"2023-06-01".parse().expect("fit"))
     );
     assert!(!format!("{headers:?}").contains("sk-ant-1"), "it does not print");
+}
+
+#[test]
+fn ids_are_in_the_alphabet_and_none_comes_twice() {
+    let mut ids = Ids::default();
+    let taken: Vec<_> = ["x", "x.y", "x_y", "x", "x_y_2"].into_iter().map(|id| ids.take(id)).collect();
+    assert_eq!(taken, ["x", "x_y", "x_y_2", "x_2", "x_y_2_2"]);
 }

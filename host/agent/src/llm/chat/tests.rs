@@ -1,7 +1,7 @@
 //! Chat Completions on streams written after its published format, and the request as it is
 //! published.
 
-use super::{LimitField, request};
+use super::LimitField;
 use crate::llm::dialect::Dialect;
 use crate::llm::failure::AttemptFailure;
 use crate::llm::splitter::EVENT_BYTES_MAX;
@@ -174,7 +174,7 @@ async fn a_whole_answer_outlives_its_connection() {
 
 #[test]
 fn a_request_is_as_published() {
-    let body = body_of(|prompt| request::body(prompt, LimitField::MaxTokens));
+    let body = body_of(|prompt| super::body(prompt, LimitField::MaxTokens));
     let expected = json!({
         "model": "m-1",
         "messages": [
@@ -207,7 +207,7 @@ fn a_request_is_as_published() {
     assert_eq!(body, expected);
     let summary = body["messages"][1]["content"][0]["text"].as_str().expect("text");
     assert!(summary.ends_with("They met.") && summary.contains("sums up"), "{summary}");
-    let newer = body_of(|prompt| request::body(prompt, LimitField::MaxCompletionTokens));
+    let newer = body_of(|prompt| super::body(prompt, LimitField::MaxCompletionTokens));
     assert_eq!((&newer["max_completion_tokens"], &newer["max_tokens"]), (&json!(77), &json!(null)));
 }
 

@@ -1,6 +1,5 @@
 //! Responses on streams written after its published format, and the request as it is published.
 
-use super::request;
 use crate::llm::dialect::Dialect;
 use crate::llm::failure::AttemptFailure;
 use crate::llm::tests::{body_of, cut_is_never_whole, heard, reply};
@@ -65,7 +64,7 @@ async fn what_is_cut_or_broken_is_never_whole() {
 
 #[test]
 fn a_request_is_as_published() {
-    let body = body_of(request::body);
+    let body = body_of(super::body);
     let expected = json!({
         "model": "m-1",
         "instructions": "Be kind.",

@@ -1,13 +1,34 @@
-//! The body of a Messages request. Users and models take turns, so results and what the user says
-//! besides are one message, the results first.
+//! Anthropic's Messages: `POST {base_url}/v1/messages`.
+//!
+//! In a request users and models take turns, so results and what the user says besides are one
+//! message, the results first. The stream is content blocks that start, grow and stop, pings
+//! between them, and errors in the middle.
 
-use crate::llm::messages::{Block, CallResult, Prompt, PromptCall, PromptMessage};
-use crate::llm::parts::{Encoded, PartShape};
-use crate::turn::ToolSpec;
+#[cfg(test)]
+mod tests;
+
+use super::answer::ModelAnswer;
+use super::dialect::{self, StreamState, secret_header};
+use super::failure::AttemptFailure;
+use super::messages::{Block, CallResult, Prompt, PromptCall, PromptMessage};
+use super::parts::{Encoded, PartShape};
+use crate::turn::{Stop, ToolSpec};
+use cofferdam_core::secret::Secret;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+
+/// The version of the API that requests and events are of.
+const VERSION: &str = "2023-06-01";
+
+/// The version, and the key in a header of its own.
+pub(super) fn headers(key: Option<&Secret>) -> HeaderMap {
+    let version = (HeaderName::from_static("anthropic-version"), HeaderValue::from_static(VERSION));
+    let key = key.map(|key| (HeaderName::from_static("x-api-key"), secret_header(key.reveal())));
+    [version].into_iter().chain(key).collect()
+}
 
 #[derive(Serialize)]
 struct RequestBody<'a> {
@@ -44,8 +65,8 @@ enum BlockSource<'a> {
     Url { url: &'a str },
 }
 
-/// The body.
-pub(in crate::llm) fn body(prompt: &Prompt<'_>) -> Vec<u8> {
+/// The body of a request.
+pub(super) fn body(prompt: &Prompt<'_>) -> Vec<u8> {
     let mut messages: Vec<RequestMessage<'_>> = Vec::new();
     let mut ids = Ids::default();
     for message in &prompt.messages {
@@ -143,14 +164,57 @@ fn to_tool(ToolSpec { name, summary, arguments }: &ToolSpec) -> Value {
     json!({ "name": name, "description": summary, "input_schema": arguments })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_are_in_the_alphabet_and_none_comes_twice() {
-        let mut ids = Ids::default();
-        let taken: Vec<_> = ["x", "x.y", "x_y", "x", "x_y_2"].into_iter().map(|id| ids.take(id)).collect();
-        assert_eq!(taken, ["x", "x_y", "x_y_2", "x_2", "x_y_2_2"]);
+/// Takes the data of one event.
+pub(super) fn hear(data: &str, answer: &mut ModelAnswer) -> Result<StreamState, AttemptFailure> {
+    let event = dialect::json(data)?;
+    let index = event["index"].as_u64().unwrap_or(0);
+    match event["type"].as_str().unwrap_or_default() {
+        "message_start" => usage(&event["message"]["usage"], answer),
+        "content_block_start" => start(index, &event["content_block"], answer)?,
+        "content_block_delta" => match event["delta"]["type"].as_str() {
+            Some("text_delta") => answer.say(event["delta"]["text"].as_str().unwrap_or_default())?,
+            Some("input_json_delta") => {
+                answer.argue(index, event["delta"]["partial_json"].as_str().unwrap_or_default())?;
+            }
+            Some("thinking_delta") => answer.think(event["delta"]["thinking"].as_str().unwrap_or_default()),
+            // Signatures, citations: nobody reads them here.
+            _ => {}
+        },
+        "message_delta" => {
+            usage(&event["usage"], answer);
+            answer.stop = match event["delta"]["stop_reason"].as_str() {
+                Some("max_tokens" | "model_context_window_exceeded") => Stop::Length,
+                Some("refusal") => Stop::Declined,
+                _ => answer.stop,
+            };
+        }
+        "message_stop" => return Ok(StreamState::End),
+        "error" => return Err(AttemptFailure::from_stream_error(&event["error"])),
+        // Pings, the ends of blocks, and what is added to the API later.
+        _ => {}
     }
+    Ok(StreamState::More)
+}
+
+fn start(index: u64, block: &Value, answer: &mut ModelAnswer) -> Result<(), AttemptFailure> {
+    let text = |name: &str| block[name].as_str().unwrap_or_default();
+    match text("type") {
+        "text" => answer.say(text("text")),
+        "tool_use" => {
+            answer.begin_call(index, text("id"), text("name"))?;
+            // Empty here where the arguments come in pieces; some proxies send them at once.
+            let whole = block["input"].as_object().filter(|input| !input.is_empty());
+            whole.map_or(Ok(()), |input| answer.argue(index, &Value::Object(input.clone()).to_string()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Input read from a cache and written to one counts as read; later events repeat the sums.
+fn usage(usage: &Value, answer: &mut ModelAnswer) {
+    let read = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
+    let input: u64 = read.iter().filter_map(|name| usage[*name].as_u64()).fold(0, u64::saturating_add);
+    answer.usage.input_tokens = answer.usage.input_tokens.max(input);
+    let output = usage["output_tokens"].as_u64().unwrap_or(0);
+    answer.usage.output_tokens = answer.usage.output_tokens.max(output);
 }

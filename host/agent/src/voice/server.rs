@@ -93,12 +93,12 @@ impl VoiceEndpoint {
         loop {
             let asked = self.attempt(path, bytes_max, &form);
             let answered = tokio::time::timeout(self.patience.request, asked).await;
-            let (error, may_pass) = match answered {
-                Ok(Ok(body)) => return Ok(body),
-                Ok(Err(failed)) => failed,
-                Err(_) => (VoiceError::TimedOut, false),
+            let error = match answered.unwrap_or(Err(VoiceError::TimedOut)) {
+                Ok(body) => return Ok(body),
+                Err(error) => error,
             };
-            if !may_pass || attempt == VOICE_ATTEMPTS_MAX {
+            // Time may heal nothing else.
+            if error != VoiceError::Unreachable || attempt == VOICE_ATTEMPTS_MAX {
                 tracing::warn!(attempt, "{}: {error}", self.name);
                 return Err(error);
             }
@@ -107,20 +107,20 @@ impl VoiceEndpoint {
         }
     }
 
-    /// The body, or why there is none and whether time may heal it.
+    /// The body, asked for once.
     async fn attempt(
         &self,
         path: &str,
         bytes_max: usize,
         form: &impl Fn(RequestBuilder) -> RequestBuilder,
-    ) -> Result<Vec<u8>, (VoiceError, bool)> {
+    ) -> Result<Vec<u8>, VoiceError> {
         let mut request = form(self.client.post(self.address.join(path)));
         if let Some(key) = &self.key {
             request = request.bearer_auth(key.reveal());
         }
         let network = |error: reqwest::Error| {
             tracing::debug!("{}: {}", self.name, error.without_url());
-            (VoiceError::Unreachable, true)
+            VoiceError::Unreachable
         };
         let response = request.send().await.map_err(network)?;
         let status = response.status();
@@ -129,19 +129,19 @@ impl VoiceEndpoint {
         }
         match read_whole(response, bytes_max).await.map_err(network)? {
             Some(body) if !body.is_empty() => Ok(body),
-            _ => Err((VoiceError::BadAnswer, false)),
+            _ => Err(VoiceError::BadAnswer),
         }
     }
 
     /// What an answer that is an error means; the log has the server's words, without secrets.
-    async fn refusal(&self, status: StatusCode, response: Response) -> (VoiceError, bool) {
+    async fn refusal(&self, status: StatusCode, response: Response) -> VoiceError {
         let said = read_whole(response, ERROR_BYTES_MAX).await.ok().flatten().unwrap_or_default();
         let said = words(&said);
         tracing::info!(status = status.as_u16(), "{} answers: {said}", self.name);
         match status.as_u16() {
-            401 | 403 => (VoiceError::Unauthorized, false),
-            408 | 429 | 500.. => (VoiceError::Unreachable, true),
-            other => (VoiceError::Refused(other), false),
+            401 | 403 => VoiceError::Unauthorized,
+            408 | 429 | 500.. => VoiceError::Unreachable,
+            other => VoiceError::Refused(other),
         }
     }
 }

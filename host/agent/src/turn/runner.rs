@@ -54,14 +54,6 @@ pub struct TurnInput {
     pub notices: Vec<String>,
 }
 
-impl TurnInput {
-    /// Where its calls come from.
-    pub(super) fn origin(&self) -> CallOrigin {
-        let (request, session, caller) = (self.id.clone(), self.session.clone(), self.caller.clone());
-        CallOrigin { request, session, caller }
-    }
-}
-
 /// Runs turns.
 pub struct Runner {
     pub(super) provider: Arc<dyn Provider>,
@@ -152,7 +144,8 @@ impl Runner {
             lines.push(words::help(turn.steering.as_ref().map(|_| words::STEER_HELP)));
         }
         let id = turn.id.clone();
-        let active = self.tools.requests().begin(turn.origin());
+        let (session, caller) = (turn.session.clone(), turn.caller.clone());
+        let active = self.tools.requests().begin(CallOrigin { request: id.clone(), session, caller });
         let opened = tokio::select! {
             biased;
             opened = self.open(turn, cancel) => opened,

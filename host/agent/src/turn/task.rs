@@ -73,41 +73,28 @@ impl Runner {
         let progress: Arc<dyn StepListener> = Arc::new(());
         let around = TurnOptions { turn, progress, journal, cancelled: cancel.clone() };
         let mut rounds = Rounds::new(parts, around, talk);
-        ask_until_read(&mut rounds, read, cancel).await
+        let mut wrong: Option<String> = None;
+        for _ in 0..2 {
+            if let Some(why) = wrong {
+                let text = format!(
+                    "Your answer cannot be used: {why}. Answer once more with the JSON alone, nothing before or after it."
+                );
+                let entry = HistoryEntry::User { text, attachments: Attachments::default(), addendum: None };
+                let pushed = rounds.talk.push(entry, EntryExtras::default()).await;
+                pushed.map_err(|error| TaskFailure::Unanswered(error.to_string()))?;
+            }
+            let said = rounds.go_on().await;
+            if !said.is_answer {
+                return Err(match cancel.is_cancelled() {
+                    true => TaskFailure::Cancelled,
+                    false => TaskFailure::Unanswered(said.text),
+                });
+            }
+            match read(&said.text) {
+                Ok(output) => return Ok(output),
+                Err(why) => wrong = Some(why),
+            }
+        }
+        Err(TaskFailure::Invalid(wrong.unwrap_or_default()))
     }
-}
-
-async fn ask_until_read(
-    rounds: &mut Rounds<'_>,
-    read: &(dyn Fn(&str) -> Result<Value, String> + Sync),
-    cancel: &CancellationToken,
-) -> Result<Value, TaskFailure> {
-    let mut wrong: Option<String> = None;
-    for _ in 0..2 {
-        if let Some(why) = wrong.take() {
-            let text = correction(&why);
-            let entry = HistoryEntry::User { text, attachments: Attachments::default(), addendum: None };
-            let pushed = rounds.talk.push(entry, EntryExtras::default()).await;
-            pushed.map_err(|error| TaskFailure::Unanswered(error.to_string()))?;
-        }
-        let said = rounds.go_on().await;
-        if !said.is_answer {
-            return Err(match cancel.is_cancelled() {
-                true => TaskFailure::Cancelled,
-                false => TaskFailure::Unanswered(said.text),
-            });
-        }
-        match read(&said.text) {
-            Ok(output) => return Ok(output),
-            Err(why) => wrong = Some(why),
-        }
-    }
-    Err(TaskFailure::Invalid(wrong.unwrap_or_default()))
-}
-
-/// What a model is told whose answer cannot be read.
-fn correction(why: &str) -> String {
-    format!(
-        "Your answer cannot be used: {why}. Answer once more with the JSON alone, nothing before or after it."
-    )
 }

@@ -8,7 +8,7 @@ use super::{Conversation, HistoryEntry, ToolCall};
 use cofferdam_core::attachment::addendum as told_of;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::message::OutgoingAttachment;
-use cofferdam_store::{AttemptRow, BlobHolder, Store, TakeUpRequest, WhoseTurn, now_ms};
+use cofferdam_store::{AttemptRow, BlobHolder, TakeUpRequest, WhoseTurn, now_ms};
 use cofferdam_warden::attachments::Attachments;
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub(super) struct OpenConversation {
     /// Absent where no turn is kept.
     keeping: Option<HistoryPlace>,
     /// Where its tokens are charged, and to whom, though it is not kept.
-    charged: Option<(Store, WhoseTurn)>,
+    charged: Option<HistoryPlace>,
 }
 
 /// Where a conversation is kept, and for whom.
@@ -43,17 +43,12 @@ pub(super) struct HistoryPlace {
 }
 
 impl OpenConversation {
-    /// A turn that stands alone and is kept nowhere.
-    pub(super) fn new_unkept(turn: TurnId, request: HistoryEntry) -> Self {
+    /// A turn that stands alone and is kept nowhere; each step is charged when it is taken, where
+    /// there is a place for that.
+    pub(super) fn new_unkept(turn: TurnId, request: HistoryEntry, charged: Option<HistoryPlace>) -> Self {
         let conversation = Conversation { entries: vec![request] };
-        let (turns, files) = (vec![turn.clone()], Vec::new());
-        let (keeping, charged) = (None, None);
+        let (turns, files, keeping) = (vec![turn.clone()], Vec::new(), None);
         Self { conversation, turns, start: 0, turn, tokens: 0, left_out: 0, files, keeping, charged }
-    }
-
-    /// The same, with each step charged when it is taken.
-    pub(super) fn charge_to(self, store: Store, whose: WhoseTurn) -> Self {
-        Self { charged: Some((store, whose)), ..self }
     }
 
     /// What was kept, with its last request as the one that is to be answered. It may have been
@@ -160,13 +155,10 @@ impl OpenConversation {
     }
 
     async fn charge(&self, tokens: u64) -> Result<(), HistoryError> {
-        let (store, whose) = match (&self.keeping, &self.charged) {
-            (Some(place), _) => (&place.history.store, &place.whose),
-            (None, Some((store, whose))) => (store, whose),
-            (None, None) => return Ok(()),
-        };
-        if tokens > 0 {
-            store.spend(whose, tokens).await?;
+        if let Some(HistoryPlace { history, whose, .. }) = self.keeping.as_ref().or(self.charged.as_ref())
+            && tokens > 0
+        {
+            history.store.spend(whose, tokens).await?;
         }
         Ok(())
     }

@@ -235,8 +235,7 @@ impl Runner {
             (Some(ControlWord::New), Some(session)) => Err(self.forget(&turn, &session).await),
             (Some(ControlWord::Retry), Some(session)) => self.reopen(turn, session).await,
             (_, None) => {
-                let request = request(&turn);
-                let talk = OpenConversation::new_unkept(turn.id.clone(), request);
+                let talk = OpenConversation::new_unkept(turn.id.clone(), request(&turn), None);
                 Ok((turn, talk))
             }
             (Some(ControlWord::Help) | None, Some(session)) => {

@@ -2,7 +2,7 @@
 //! it is a command, and what it answers is held to what the task wants before anybody believes it.
 
 use super::instructions::instructions_of_task;
-use super::open_conversation::OpenConversation;
+use super::open_conversation::{HistoryPlace, OpenConversation};
 use super::rounds::{Rounds, TurnOptions};
 use super::{EntryExtras, HistoryEntry, HistorySize, Runner, StepListener, TaskAttachments, TurnInput};
 use crate::tools::Journal;
@@ -66,8 +66,8 @@ impl Runner {
             turn: turn.id.clone(),
             caller: turn.caller.clone(),
         };
-        let talk =
-            OpenConversation::new_unkept(turn.id.clone(), asked).charge_to(self.history.store.clone(), whose);
+        let charged = HistoryPlace { history: self.history.clone(), whose, begun: None };
+        let talk = OpenConversation::new_unkept(turn.id.clone(), asked, Some(charged));
         let (instructions, specs) = (instructions_of_task(&instructions), self.tools.specs());
         let parts = self.parts(&*self.provider, &instructions, &specs);
         let progress: Arc<dyn StepListener> = Arc::new(());

@@ -48,9 +48,9 @@ pub(in crate::tools) fn describe_call(
     attachments: &[AttachmentInfo],
 ) -> Option<String> {
     let mut words = Words { policy, ask, said: Vec::new(), contents: Vec::new() };
-    words.say(format!("{} needs approval: {}", policy.tool, one_line(&policy.why, 300)));
+    words.said.push(format!("{} needs approval: {}", policy.tool, one_line(&policy.why, 300)));
     let id = one_line(&format!("{} {}", caller.channel, caller.sender), 80);
-    words.say(format!("Asked for by {}.", person(&id, called)));
+    words.said.push(format!("Asked for by {}.", person(&id, called)));
     // Before the contents of arguments, which may be long: they may be what the call is about.
     if [Interface::TurnAttachments, Interface::RecentAttachments]
         .iter()
@@ -69,7 +69,7 @@ pub(in crate::tools) fn describe_call(
         let about = one_line(&reason.about, 4096);
         let line = format!("Rule: {about} = {:?} ({}){once}", spell_word(&reason.when), reason.at);
         if !words.said.contains(&line) {
-            words.say(line);
+            words.said.push(line);
         }
     }
     words.fitted()
@@ -109,17 +109,13 @@ struct Words<'a> {
 }
 
 impl Words<'_> {
-    fn say(&mut self, line: String) {
-        self.said.push(line);
-    }
-
     /// Tells of what stands at a place, and of all within. It goes as the judge goes, and knows the
     /// same classes.
     fn place(&mut self, at: &Spot, value: &Value) {
         match (self.policy.class(&at.class), value) {
             (_, Value::Null) => {}
             // A person who agrees to words in another one's name reads all of them.
-            (Some(ArgumentClass::Content), _) if self.writes_to_people() => self.value(at, value),
+            (Some(ArgumentClass::Content), _) if !self.ask.recipients().is_empty() => self.value(at, value),
             (Some(ArgumentClass::Content), Value::String(text)) => self.content(at, text),
             (Some(ArgumentClass::Content), other) => self.content(at, &other.to_string()),
             (Some(ArgumentClass::Path(how)), Value::String(text)) => match GuestPath::parse(text) {
@@ -162,16 +158,12 @@ impl Words<'_> {
         }
     }
 
-    fn writes_to_people(&self) -> bool {
-        !self.ask.recipients().is_empty()
-    }
-
     fn value(&mut self, at: &Spot, value: &Value) {
         let shown = match value {
             Value::String(text) => spelled::quote(text),
             other => spelled::json(other),
         };
-        self.say(format!("{}: {shown}", at.shown));
+        self.said.push(format!("{}: {shown}", at.shown));
     }
 
     fn content(&mut self, at: &Spot, text: &str) {
@@ -197,7 +189,7 @@ impl Words<'_> {
             PathUse::WriteBelow => "writes files below",
             PathUse::Write => self.verb(&at.class, there),
         };
-        self.say(format!("{verb} {}{now}", spelled::path(path)));
+        self.said.push(format!("{verb} {}{now}", spelled::path(path)));
     }
 
     /// What the tool does with a path that it writes. Of a tool that is not built in only its

@@ -12,7 +12,7 @@ use super::answer::ModelAnswer;
 use super::dialect::{self, StreamState};
 use super::failure::AttemptFailure;
 use super::messages::{Block, Prompt, PromptCall, PromptMessage};
-use super::parts::{Encoded, PartShape, PromptPart};
+use super::parts::{Encoded, PartShape};
 use crate::server::Address;
 use crate::turn::{Stop, ToolSpec};
 use serde::Serialize;
@@ -133,14 +133,14 @@ fn content<'a>(blocks: &'a [Block<'a>]) -> MessageContent<'a> {
     if let [Block::Text(text)] = blocks {
         return MessageContent::Text(text);
     }
-    let piece = |block: &'a Block<'a>| match block {
-        Block::Text(text) => ContentPart::Text { text },
-        Block::Part(part) => part_piece(part),
-    };
-    MessageContent::Blocks(blocks.iter().map(piece).collect())
+    MessageContent::Blocks(blocks.iter().map(block).collect())
 }
 
-fn part_piece(part: &PromptPart) -> ContentPart<'_> {
+fn block<'a>(block: &'a Block<'a>) -> ContentPart<'a> {
+    let part = match block {
+        Block::Text(text) => return ContentPart::Text { text },
+        Block::Part(part) => part,
+    };
     match part.shape {
         PartShape::Image => ContentPart::ImageUrl { image_url: ImageUrl { url: part.data_url() } },
         PartShape::Document => {

@@ -91,15 +91,6 @@ impl RegistryError {
     }
 }
 
-/// Each missing import with the line that grants it.
-fn list_missing(profile: &str, imports: &[Import]) -> String {
-    let one = |Import { name, needs }: &Import| match needs {
-        Needs::Unknown => format!("it imports `{name}`, which the host does not know; {needs}"),
-        _ => format!("it imports `{name}`; grant the interface in the profile {profile}: {needs}"),
-    };
-    imports.iter().map(one).collect::<Vec<_>>().join("; ")
-}
-
 fn join(problems: &[PolicyProblem]) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
@@ -264,6 +255,12 @@ pub fn check_granted(policy: &ToolPolicy, binary: &Binary) -> Result<Vec<Import>
     if missing.is_empty() || policy.imports != Imports::Strict {
         return Ok(missing);
     }
-    let why = format!("the component does not load: {}", list_missing(&policy.profile, &missing));
+    // Each with the line that grants it.
+    let one = |Import { name, needs }: &Import| match needs {
+        Needs::Unknown => format!("it imports `{name}`, which the host does not know; {needs}"),
+        _ => format!("it imports `{name}`; grant the interface in the profile {}: {needs}", policy.profile),
+    };
+    let all = missing.iter().map(one).collect::<Vec<_>>().join("; ");
+    let why = format!("the component does not load: {all}");
     Err(RegistryError::new(policy, LoadFault::NotGranted, why))
 }

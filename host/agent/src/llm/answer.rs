@@ -26,7 +26,6 @@ pub(super) struct ModelAnswer {
     /// What is said next begins a paragraph.
     apart: bool,
     calls: Vec<PartialCall>,
-    /// Why it stopped.
     pub(super) stop: Stop,
     /// What it cost, as far as the server says.
     pub(super) usage: TokenUsage,

@@ -65,7 +65,6 @@ enum BlockSource<'a> {
     Url { url: &'a str },
 }
 
-/// The body of a request.
 pub(super) fn body(prompt: &Prompt<'_>) -> Vec<u8> {
     let mut messages: Vec<RequestMessage<'_>> = Vec::new();
     let mut ids = Ids::default();

@@ -95,7 +95,6 @@ struct FilePart<'a> {
     file_data: Encoded<'a>,
 }
 
-/// The body of a request.
 pub(super) fn body(prompt: &Prompt<'_>, limit: LimitField) -> Vec<u8> {
     let system = Some(prompt.instructions).filter(|text| !text.trim().is_empty());
     let mut messages: Vec<_> = system.into_iter().map(|content| RequestMessage::System { content }).collect();

@@ -179,7 +179,6 @@ impl Config {
         Err(refuse("api_key_env", said))
     }
 
-    /// The server's address.
     pub(super) fn address(&self) -> Result<Address, UnusableKey> {
         let example = self.kind.defaults().base_url;
         Address::parse(self.base_url())
@@ -207,7 +206,6 @@ impl Config {
         self.max_output_tokens.unwrap_or(TOKENS_DEFAULT)
     }
 
-    /// The model's name.
     pub(super) fn model(&self) -> Result<&str, UnusableKey> {
         let example = self.kind.defaults().model;
         let sound = |name: &str| {

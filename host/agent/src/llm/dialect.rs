@@ -20,10 +20,7 @@ pub(super) enum Dialect {
     /// Anthropic's Messages: `POST {base_url}/v1/messages`.
     Anthropic,
     /// OpenAI's Responses: `POST {base_url}/responses`.
-    Responses {
-        /// Tokens of an answer.
-        max_output_tokens: u32,
-    },
+    Responses { max_output_tokens: u32 },
 }
 
 impl Dialect {

@@ -26,7 +26,6 @@ pub(super) const ERROR_BYTES_MAX: usize = 64 << 10;
 
 /// A request, ready to be sent.
 pub(super) struct ModelRequest {
-    /// Its body.
     pub(super) body: Bytes,
     /// About how many tokens it is to the model, where its server does not count.
     pub(super) tokens: u64,
@@ -34,7 +33,6 @@ pub(super) struct ModelRequest {
     pub(super) shows_files: bool,
 }
 
-/// A model's server.
 pub(super) struct ModelServer {
     client: Client,
     address: Address,

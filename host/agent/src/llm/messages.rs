@@ -11,9 +11,7 @@ use std::borrow::Cow;
 
 /// What a model is asked.
 pub(super) struct Prompt<'a> {
-    /// The model.
     pub(super) model: &'a str,
-    /// Tokens of its answer.
     pub(super) max_output_tokens: u32,
     /// Its task; may be empty.
     pub(super) instructions: &'a str,
@@ -23,7 +21,6 @@ pub(super) struct Prompt<'a> {
     pub(super) tools: Vec<ToolSpec>,
 }
 
-/// One message.
 #[derive(Debug)]
 pub(super) enum PromptMessage<'a> {
     /// Of the user; never empty.
@@ -52,7 +49,6 @@ pub(super) enum Block<'a> {
 /// A tool call that the model made.
 #[derive(Debug)]
 pub(super) struct PromptCall<'a> {
-    /// Its id.
     pub(super) id: &'a str,
     /// The tool, in the alphabet that servers accept.
     pub(super) tool: Cow<'a, str>,
@@ -67,7 +63,6 @@ pub(super) struct CallResult<'a> {
     pub(super) call: &'a str,
     /// What the model is shown; not blank.
     pub(super) shown: &'a str,
-    /// Whether it failed.
     pub(super) failed: bool,
 }
 
@@ -83,7 +78,6 @@ const NOTHING: &str = "(nothing)";
 /// The longest name that servers accept.
 const WIRE_NAME_BYTES_MAX: usize = 64;
 
-/// The messages of a conversation.
 pub(super) fn messages<'a>(request: StepRequest<'a>, parts: &'a PromptParts) -> Vec<PromptMessage<'a>> {
     let entries = &request.conversation.entries;
     let mut messages = Vec::new();

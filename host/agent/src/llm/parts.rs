@@ -34,7 +34,6 @@ pub(super) struct PromptPart {
 /// What a part is made of.
 #[derive(Clone)]
 enum PartBody {
-    /// Bytes.
     Bytes(Bytes),
     /// The address of an image.
     At(String),
@@ -100,7 +99,6 @@ impl PromptParts {
         texts + PART_TOKENS * parts().count() as u64
     }
 
-    /// Whether there are none.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -195,7 +193,6 @@ impl PromptPart {
         Encoded { body: &self.body, data_of: None }
     }
 
-    /// Bytes of its base64.
     fn base64_bytes(&self) -> usize {
         match &self.body {
             PartBody::Bytes(bytes) => bytes.len().div_ceil(3) * 4,

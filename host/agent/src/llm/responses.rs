@@ -48,7 +48,6 @@ enum ContentPart<'a> {
     InputFile { filename: &'a str, file_data: Encoded<'a> },
 }
 
-/// The body of a request.
 pub(super) fn body(prompt: &Prompt<'_>) -> Vec<u8> {
     let body = RequestBody {
         model: prompt.model,

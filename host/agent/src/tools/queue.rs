@@ -65,7 +65,6 @@ impl JobQueue {
         Ok(())
     }
 
-    /// Jobs that wait.
     pub(super) fn waiting(&self) -> usize {
         lock(&self.waiting).jobs.waiting()
     }

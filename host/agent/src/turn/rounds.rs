@@ -279,7 +279,6 @@ impl<'a> Rounds<'a> {
         Ok(self.talk.push(HistoryEntry::Assistant { text, tool_calls }, besides).await?)
     }
 
-    /// Why the turn was stopped.
     pub(super) fn stop_reason(&self) -> EarlyEnd {
         EarlyEnd::Open(match self.around.cancelled.is_cancelled() {
             true => words::cancelled(self.talk.results()),

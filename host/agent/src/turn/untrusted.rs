@@ -66,7 +66,6 @@ pub(super) fn wrap_head(shown: &str) -> Option<String> {
     Some(shorter.to_string()).filter(|shorter| shorter.len() < shown.len())
 }
 
-/// An error.
 pub(super) fn error(tool: &str, error: &ToolError) -> String {
     json!({ "tool": tool, "untrusted": true, "error": { "code": error.code, "message": error.message } })
         .to_string()

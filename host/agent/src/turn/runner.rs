@@ -159,7 +159,12 @@ impl Runner {
                 if !infos.is_empty() {
                     progress.step(TurnStep::Attachments(infos.clone()));
                 }
-                let said = self.rounds(turn, talk, progress, cancel).await;
+                let specs = self.specs_of(&turn);
+                let provider = if self.is_command(&turn.text) { &*self.commands } else { &*self.provider };
+                let parts = self.parts(provider, &self.instructions, &specs);
+                let journal = self.history.journal();
+                let around = TurnOptions { turn, progress, journal, cancelled: cancel.clone() };
+                let said = Rounds::new(parts, around, talk).go_on().await;
                 infos = said.came.infos();
                 said
             }
@@ -172,20 +177,6 @@ impl Runner {
         }
         lines.extend(infos.iter().filter_map(AttachmentInfo::notice));
         prepend_lines(lines, answer)
-    }
-
-    async fn rounds(
-        &self,
-        turn: TurnInput,
-        talk: OpenConversation,
-        progress: Arc<dyn StepListener>,
-        cancel: &CancellationToken,
-    ) -> TurnEnd {
-        let journal = self.history.journal();
-        let specs = self.specs_of(&turn);
-        let provider = if self.is_command(&turn.text) { &*self.commands } else { &*self.provider };
-        let around = TurnOptions { turn, progress, journal, cancelled: cancel.clone() };
-        Rounds::new(self.parts(provider, &self.instructions, &specs), around, talk).go_on().await
     }
 
     /// Whether a text is a command: a plain name, whether there is such a tool or not, or another

@@ -10,7 +10,7 @@ use crate::tools::{CallRequest, OutputKeeper};
 use cofferdam_core::id::CallId;
 use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
 use futures_util::FutureExt;
-use futures_util::stream::{FuturesUnordered, StreamExt};
+use futures_util::future::join_all;
 use serde_json::Value;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -71,9 +71,7 @@ impl Rounds<'_> {
             requests.push((self.request(self.around.turn.id.call(first + n), wanted), refused));
         }
         let number = self.step_calls() + 1 - self.talk.pending().len();
-        let failed = || Err(ToolError::new(ErrorCode::Internal, "the gateway failed; see its log"));
-        let mut results: Vec<Result<ToolAnswer, ToolError>> = batch.iter().map(|_| failed()).collect();
-        let mut running = FuturesUnordered::new();
+        let mut running = Vec::with_capacity(requests.len());
         for (n, (request, refused)) in requests.into_iter().enumerate() {
             let (tools, progress) = (self.parts.tools.clone(), self.around.progress.clone());
             let (call, tool) = (request.id.clone(), request.tool.clone());
@@ -89,17 +87,13 @@ impl Rounds<'_> {
                 };
                 let result = AssertUnwindSafe(called).catch_unwind().await;
                 progress.step(TurnStep::Called { call });
-                (n, result)
+                result.unwrap_or_else(|_| {
+                    tracing::error!("a call failed; the panic is told above");
+                    Err(ToolError::new(ErrorCode::Internal, "the gateway failed; see its log"))
+                })
             });
         }
-        while let Some((n, result)) = running.next().await {
-            match result {
-                Ok(result) => results[n] = result,
-                // Its place has the error already.
-                Err(_) => tracing::error!("a call failed; the panic is told above"),
-            }
-        }
-        Ok(results)
+        Ok(join_all(running).await)
     }
 
     /// Calls of the last step, whether they have run or not.

@@ -3,7 +3,7 @@
 
 use super::timeouts::RequestTimeouts;
 use crate::server::{
-    Address, ServerScope, UnusableKey, check_key, is_variable_name, open_regular, read_secret,
+    Address, ServerScope, UnusableKey, check_key, is_one_word, is_variable_name, open_regular, read_secret,
 };
 use cofferdam_core::secret::Secret;
 use cofferdam_core::text::one_line;
@@ -208,11 +208,8 @@ impl Config {
 
     pub(super) fn model(&self) -> Result<&str, UnusableKey> {
         let example = self.kind.defaults().model;
-        let sound = |name: &str| {
-            (1..=MODEL_BYTES_MAX).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic())
-        };
         let said = match self.model.as_deref() {
-            Some(name) if sound(name) => return Ok(name),
+            Some(name) if is_one_word(name, MODEL_BYTES_MAX) => return Ok(name),
             Some(name) => {
                 format!(
                     "model: {:?} is not a model's name; write e.g. model = \"{example}\"",

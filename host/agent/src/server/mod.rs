@@ -12,6 +12,6 @@ pub use address::{Address, BadAddress, ServerScope};
 pub use backoff::Backoff;
 pub use http::{client, http_date, read_whole};
 pub use secret_file::{
-    SECRET_BYTES_MAX, SecretFileError, check_key, is_variable_name, open_regular, read_secret,
+    SECRET_BYTES_MAX, SecretFileError, check_key, is_one_word, is_variable_name, open_regular, read_secret,
 };
 pub use unusable_key::{MissingSecret, UnusableKey};

@@ -38,8 +38,12 @@ pub fn read_secret(path: &Path) -> Result<String, SecretFileError> {
 /// A key without the blanks around it; none if it could not stand in a header.
 pub fn check_key(text: &str) -> Option<Secret> {
     let text = text.trim();
-    let sound = (1..=SECRET_BYTES_MAX).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
-    sound.then(|| Secret::new(text))
+    is_one_word(text, SECRET_BYTES_MAX).then(|| Secret::new(text))
+}
+
+/// Whether a text is visible ASCII without blanks: some of it, and at most so much.
+pub fn is_one_word(text: &str, bytes_max: usize) -> bool {
+    (1..=bytes_max).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic())
 }
 
 /// Whether a variable may have this name. Capital letters alone: a key that was put there by mistake

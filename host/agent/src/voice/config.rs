@@ -2,7 +2,7 @@
 //! anything is contacted.
 
 use super::server::VoiceTimeouts;
-use crate::server::{Address, ServerScope, UnusableKey, check_key, is_variable_name};
+use crate::server::{Address, ServerScope, UnusableKey, check_key, is_one_word, is_variable_name};
 use cofferdam_core::secret::Secret;
 use cofferdam_core::text::one_line;
 use serde::{Deserialize, Serialize};
@@ -96,18 +96,14 @@ impl<'a> VoiceTable<'a> {
 
     /// A name that the server knows.
     fn check_name(&self, key: &str, name: Option<&str>, example: &str) -> Result<(), UnusableKey> {
-        let Some(name) = name else {
-            return Err(self.refuse(
-                key,
-                format!("{key} is missing; write it as the server calls it, e.g. {key} = \"{example}\""),
-            ));
+        let said = match name {
+            Some(name) if is_one_word(name, NAME_BYTES_MAX) => return Ok(()),
+            Some(name) => {
+                format!("{key}: {:?} is not a name; write e.g. {key} = \"{example}\"", one_line(name, 80))
+            }
+            None => format!("{key} is missing; write it as the server calls it, e.g. {key} = \"{example}\""),
         };
-        let sound = (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic());
-        if sound {
-            return Ok(());
-        }
-        let name = one_line(name, 80);
-        Err(self.refuse(key, format!("{key}: {name:?} is not a name; write e.g. {key} = \"{example}\"")))
+        Err(self.refuse(key, said))
     }
 
     pub(super) fn address(&self) -> Result<Address, UnusableKey> {

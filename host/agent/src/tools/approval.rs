@@ -1,5 +1,5 @@
-//! The seam behind which a person is asked whether a call may run: what they are shown, and what
-//! they answer.
+//! The seam behind which a person is asked whether a call may run: what they are shown, what they
+//! answer, and how long they are waited for (`[approvals]` of the configuration).
 //!
 //! What is shown is built here, from the call and from what lies on disk; no guest and no model
 //! words it.
@@ -12,7 +12,9 @@ pub use words::person;
 
 use async_trait::async_trait;
 use cofferdam_core::id::{CallId, Caller, TurnId};
+use cofferdam_core::limits::TimeSpan;
 use cofferdam_policy::GuestPath;
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 /// A call that a person must approve.
@@ -67,4 +69,33 @@ pub trait Approver: Send + Sync {
     /// same `sha256` by a turn that runs again, it goes on where it was. Returns soon once `cancel`
     /// is cancelled.
     async fn decide(&self, approval: &ApprovalRequest, cancel: &CancellationToken) -> Decision;
+}
+
+/// How long a person is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// An approval that nobody gave by then is denied; from 1 s to [`EXPIRES_MAX`].
+    pub expires: TimeSpan,
+}
+
+/// The longest that an approval may wait.
+pub const EXPIRES_MAX: TimeSpan = TimeSpan::seconds(24 * 60 * 60);
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { expires: TimeSpan::seconds(10 * 60) }
+    }
+}
+
+impl Config {
+    /// Whether it makes sense.
+    ///
+    /// # Errors
+    /// What to write instead.
+    pub fn check(&self) -> Result<(), String> {
+        let fits = (TimeSpan::seconds(1)..=EXPIRES_MAX).contains(&self.expires);
+        let said = || format!("expires = \"{}\" is not from 1s to 24h; write e.g. \"10m\"", self.expires);
+        if fits { Ok(()) } else { Err(said()) }
+    }
 }

@@ -2,7 +2,6 @@
 
 mod approval;
 mod call;
-mod config;
 mod fair;
 mod following;
 mod judging;
@@ -12,11 +11,10 @@ mod registry;
 mod sources;
 mod threads;
 
-pub use approval::{ApprovalRequest, Approver, Decision, SHOWN_UNITS_MAX, person};
+pub use approval::{ApprovalRequest, Approver, Config, Decision, EXPIRES_MAX, SHOWN_UNITS_MAX, person};
 pub use call::{CallRequest, Toolbox};
 pub use cofferdam_core::journal::{Journal, JournalState};
 pub use cofferdam_warden::calls::OutputKeeper;
-pub use config::{Config, EXPIRES_MAX};
 pub use following::follow_work;
 pub use judging::{PermittedCall, RefusedCall};
 pub use reading::{POLICY_BYTES_MAX, read_bounded, read_component, read_policy};

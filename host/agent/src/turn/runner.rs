@@ -2,7 +2,7 @@
 
 use super::clock::{WallClock, frame_request};
 use super::history::{History, HistoryError, mend};
-use super::instructions::instructions;
+use super::instructions::{RULES, instructions};
 use super::open_conversation::{HistoryPlace, OpenConversation};
 use super::refetch::{files_added, refetch_files};
 use super::rounds::{Rounds, TurnEnd, TurnOptions, TurnServices};
@@ -93,7 +93,7 @@ impl Runner {
     ) -> Self {
         let instructions = match provider.memory() {
             HistorySize::None => String::new(),
-            HistorySize::Conversation => instructions(&operator),
+            HistorySize::Conversation => instructions(RULES, &operator),
         };
         let (specs, commands) = (tools.specs(), provider.clone());
         let (clock, whose) = (WallClock::system(), ConversationOwner::Session);

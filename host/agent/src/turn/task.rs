@@ -1,7 +1,7 @@
 //! A task of a workflow as a turn of its own: nothing of other conversations is in it, nothing in
 //! it is a command, and what it answers is held to what the task wants before anybody believes it.
 
-use super::instructions::instructions_of_task;
+use super::instructions::{RULES_OF_TASKS, instructions};
 use super::open_conversation::{HistoryPlace, OpenConversation};
 use super::rounds::{Rounds, TurnOptions};
 use super::{EntryExtras, HistoryEntry, HistorySize, Runner, StepListener, TaskAttachments, TurnInput};
@@ -58,7 +58,7 @@ impl Runner {
         if self.memory() == HistorySize::None {
             return Err(TaskFailure::NoModel);
         }
-        let TaskRequest { instructions, prompt, list, shown } = request;
+        let TaskRequest { instructions: agent, prompt, list, shown } = request;
         let attachments = turn.attachments.clone();
         let asked = HistoryEntry::Task { prompt, list, shown, attachments };
         let whose = WhoseTurn {
@@ -68,7 +68,7 @@ impl Runner {
         };
         let charged = HistoryPlace { history: self.history.clone(), whose, begun: None };
         let talk = OpenConversation::new_unkept(turn.id.clone(), asked, Some(charged));
-        let (instructions, specs) = (instructions_of_task(&instructions), self.tools.specs());
+        let (instructions, specs) = (instructions(RULES_OF_TASKS, &agent), self.tools.specs());
         let parts = self.parts(&*self.provider, &instructions, &specs);
         let progress: Arc<dyn StepListener> = Arc::new(());
         let around = TurnOptions { turn, progress, journal, cancelled: cancel.clone() };

@@ -83,16 +83,6 @@ pub(super) enum EarlyEnd {
     Open(String),
 }
 
-impl EarlyEnd {
-    /// How such turns are counted.
-    fn word(&self) -> &'static str {
-        match self {
-            Self::Answered(_) => "limited",
-            Self::Open(_) => "open",
-        }
-    }
-}
-
 impl From<HistoryError> for EarlyEnd {
     fn from(error: HistoryError) -> Self {
         Self::Open(conversation_lost(&error))
@@ -128,7 +118,12 @@ impl<'a> Rounds<'a> {
                 }
             }
         };
-        COUNTS.turns.add(ended.as_ref().map_or_else(EarlyEnd::word, |_| "answered"), 1);
+        let counted_as = match &ended {
+            Ok(_) => "answered",
+            Err(EarlyEnd::Answered(_)) => "limited",
+            Err(EarlyEnd::Open(_)) => "open",
+        };
+        COUNTS.turns.add(counted_as, 1);
         let said = match ended {
             Ok(text) => {
                 TurnEnd { markup: self.parts.provider.markup(), is_answer: true, ..TurnEnd::from_text(text) }

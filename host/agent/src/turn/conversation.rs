@@ -83,14 +83,3 @@ pub enum TaskAttachments {
     /// A text.
     Text(String),
 }
-
-impl HistoryEntry {
-    /// The same request in the words in which it was kept, which tell the time when it came.
-    #[must_use]
-    pub(super) fn with_words_of(mut self, kept: &Self) -> Self {
-        if let (Self::User { text, .. }, Self::User { text: kept, .. }) = (&mut self, kept) {
-            text.clone_from(kept);
-        }
-        self
-    }
-}

@@ -75,13 +75,20 @@ impl OpenConversation {
     pub(super) async fn begin(
         keeping: HistoryPlace,
         mut kept: Vec<KeptHistory>,
-        request: HistoryEntry,
+        mut request: HistoryEntry,
     ) -> Result<Self, HistoryError> {
         let turn = keeping.whose.turn.clone();
         match kept.iter_mut().find(|kept| kept.turn == turn) {
             // The provider is told what it was told, the time included, and the attachments have
             // their bytes again.
-            Some(own) => own.entry = request.with_words_of(&own.entry),
+            Some(own) => {
+                if let (HistoryEntry::User { text, .. }, HistoryEntry::User { text: kept, .. }) =
+                    (&mut request, &own.entry)
+                {
+                    text.clone_from(kept);
+                }
+                own.entry = request;
+            }
             None => {
                 let besides = EntryExtras::default();
                 keeping.history.append(&keeping.whose, 0, &request, &besides).await?;

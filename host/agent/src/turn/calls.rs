@@ -20,9 +20,9 @@ impl Rounds<'_> {
     pub(super) async fn calls(&mut self) -> Result<(), EarlyEnd> {
         let mut pending = self.talk.pending().to_vec();
         let mut number = self.talk.calls() - pending.len();
-        let most = self.parts.limits.calls;
+        let most = self.parts.runner.limits.calls;
         let beyond = pending.split_off(pending.len().min(most.saturating_sub(number)));
-        for batch in batches(pending, |tool| self.parts.tools.is_read_only(tool)) {
+        for batch in batches(pending, |tool| self.parts.runner.tools.is_read_only(tool)) {
             let calls = batch.len();
             let results = self.batch(&batch, number).await?;
             for (n, (wanted, result)) in batch.into_iter().zip(results).enumerate() {
@@ -73,7 +73,7 @@ impl Rounds<'_> {
         let number = self.step_calls() + 1 - self.talk.pending().len();
         let mut running = Vec::with_capacity(requests.len());
         for (n, (request, refused)) in requests.into_iter().enumerate() {
-            let (tools, progress) = (self.parts.tools.clone(), self.around.progress.clone());
+            let (tools, progress) = (self.parts.runner.tools.clone(), self.around.progress.clone());
             let (call, tool) = (request.id.clone(), request.tool.clone());
             let of = self.step_calls();
             progress.step(TurnStep::Calling { call: call.clone(), tool, number: number + n, of });
@@ -130,16 +130,16 @@ impl Rounds<'_> {
     fn refuse_elsewhere(&self, tool: &str) -> Option<ToolError> {
         let profiles = self.around.turn.profiles.as_deref()?;
         let refused = || ToolError::new(ErrorCode::ToolUnavailable, words::not_here(tool, profiles));
-        (!self.parts.tools.is_among(tool, profiles)).then(refused)
+        (!self.parts.runner.tools.is_among(tool, profiles)).then(refused)
     }
 
     /// Why a call that may write is refused today.
     async fn check_daily_budget(&self, wanted: &ToolCall) -> Result<Option<ToolError>, EarlyEnd> {
-        if self.parts.tools.is_read_only(&wanted.tool) {
+        if self.parts.runner.tools.is_read_only(&wanted.tool) {
             return Ok(None);
         }
-        let budget = self.parts.limits.user_written_bytes_per_day;
-        let used = self.parts.history.load_usage(&self.around.turn.caller).await?;
+        let budget = self.parts.runner.limits.user_written_bytes_per_day;
+        let used = self.parts.runner.history.load_usage(&self.around.turn.caller).await?;
         let over = used.written_bytes >= budget.0;
         Ok(over.then(|| ToolError::new(ErrorCode::QuotaExceeded, words::no_bytes_today(budget))))
     }
@@ -185,7 +185,7 @@ impl Rounds<'_> {
             tool: wanted.tool.clone(),
             text: text.clone(),
         };
-        let kept = self.parts.tools.keep(output).await;
+        let kept = self.parts.runner.tools.keep(output).await;
         untrusted::head(&wanted.tool, &text, kept.as_deref())
     }
 }

@@ -3,13 +3,13 @@
 //! was cut off by a crash goes on from its last entry.
 
 use super::cost::{CostMeter, cost, count_wasted};
-use super::history::{EntryExtras, History, HistoryError};
+use super::history::{EntryExtras, HistoryError};
 use super::open_conversation::OpenConversation;
 use super::runner::conversation_lost;
 use super::shortening::Shortening;
 use super::{
-    Config, HistoryEntry, HistorySize, Markup, Provider, ProviderError, StepListener, StepReply, StepRequest,
-    Stop, ToolSpec, Tools, TurnInput, TurnStep, words,
+    HistoryEntry, HistorySize, Markup, Provider, ProviderError, Runner, StepListener, StepReply, StepRequest,
+    Stop, ToolSpec, TurnInput, TurnStep, words,
 };
 use crate::tools::Journal;
 use cofferdam_core::arguments::BadArguments;
@@ -27,10 +27,8 @@ pub(super) const STEP_CALLS_MAX: usize = 32;
 /// What every turn uses.
 #[derive(Clone, Copy)]
 pub(super) struct TurnServices<'a> {
+    pub(super) runner: &'a Runner,
     pub(super) provider: &'a dyn Provider,
-    pub(super) tools: &'a Arc<dyn Tools>,
-    pub(super) history: &'a History,
-    pub(super) limits: &'a Config,
     pub(super) instructions: &'a str,
     pub(super) specs: &'a [ToolSpec],
 }
@@ -100,7 +98,7 @@ impl<'a> Rounds<'a> {
     pub(super) async fn go_on(&mut self) -> TurnEnd {
         // A crash gives no time back; a retry is a turn of its own.
         let age = self.talk.age().max(self.started.elapsed());
-        let left = self.parts.limits.deadline.0.saturating_sub(age);
+        let left = self.parts.runner.limits.deadline.0.saturating_sub(age);
         let stop = self.stop.clone();
         if left.is_zero() {
             // Before anything goes on: nobody is asked any more, and what there is is told.
@@ -169,7 +167,7 @@ impl<'a> Rounds<'a> {
         if self.is_stopped() {
             return Err(self.stop_reason());
         }
-        let limits = self.parts.limits;
+        let limits = &self.parts.runner.limits;
         if self.talk.rounds() >= limits.rounds {
             return Err(EarlyEnd::Answered(words::too_many_rounds(limits.rounds)));
         }
@@ -177,7 +175,7 @@ impl<'a> Rounds<'a> {
             return Err(EarlyEnd::Answered(words::too_many_tokens(limits.tokens)));
         }
         if self.is_durable()
-            && self.parts.history.load_usage(&self.around.turn.caller).await?.tokens
+            && self.parts.runner.history.load_usage(&self.around.turn.caller).await?.tokens
                 >= limits.user_tokens_per_day
         {
             return Err(EarlyEnd::Open(words::no_tokens_today(limits.user_tokens_per_day)));
@@ -277,7 +275,7 @@ impl<'a> Rounds<'a> {
     pub(super) fn stop_reason(&self) -> EarlyEnd {
         EarlyEnd::Open(match self.around.cancelled.is_cancelled() {
             true => words::cancelled(self.talk.results()),
-            false => words::too_slow(self.parts.limits.deadline),
+            false => words::too_slow(self.parts.runner.limits.deadline),
         })
     }
 

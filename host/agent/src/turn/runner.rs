@@ -161,7 +161,8 @@ impl Runner {
                 }
                 let specs = self.specs_of(&turn);
                 let provider = if self.is_command(&turn.text) { &*self.commands } else { &*self.provider };
-                let parts = self.parts(provider, &self.instructions, &specs);
+                let instructions = &self.instructions;
+                let parts = TurnServices { runner: self, provider, instructions, specs: &specs };
                 let journal = self.history.journal();
                 let around = TurnOptions { turn, progress, journal, cancelled: cancel.clone() };
                 let said = Rounds::new(parts, around, talk).go_on().await;
@@ -200,16 +201,6 @@ impl Runner {
                 Cow::Owned(self.specs.iter().filter(may).cloned().collect())
             }
         }
-    }
-
-    pub(super) fn parts<'a>(
-        &'a self,
-        provider: &'a dyn Provider,
-        instructions: &'a str,
-        specs: &'a [ToolSpec],
-    ) -> TurnServices<'a> {
-        let Self { tools, history, limits, .. } = self;
-        TurnServices { provider, tools, history, limits, instructions, specs }
     }
 
     /// The conversation with the request of this turn in it.

@@ -3,7 +3,7 @@
 
 use super::instructions::{RULES_OF_TASKS, instructions};
 use super::open_conversation::{HistoryPlace, OpenConversation};
-use super::rounds::{Rounds, TurnOptions};
+use super::rounds::{Rounds, TurnOptions, TurnServices};
 use super::{EntryExtras, HistoryEntry, HistorySize, Runner, StepListener, TaskAttachments, TurnInput};
 use crate::tools::Journal;
 use cofferdam_core::id::SessionId;
@@ -69,7 +69,8 @@ impl Runner {
         let charged = HistoryPlace { history: self.history.clone(), whose, begun: None };
         let talk = OpenConversation::new_unkept(turn.id.clone(), asked, Some(charged));
         let (instructions, specs) = (instructions(RULES_OF_TASKS, &agent), self.tools.specs());
-        let parts = self.parts(&*self.provider, &instructions, &specs);
+        let (provider, instructions) = (&*self.provider, &*instructions);
+        let parts = TurnServices { runner: self, provider, instructions, specs: &specs };
         let progress: Arc<dyn StepListener> = Arc::new(());
         let around = TurnOptions { turn, progress, journal, cancelled: cancel.clone() };
         let mut rounds = Rounds::new(parts, around, talk);

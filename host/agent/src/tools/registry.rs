@@ -136,21 +136,16 @@ impl Registry {
     /// # Errors
     /// `unknown_tool` names the tools there are; `tool_unavailable` says why it did not load.
     pub fn get(&self, name: &str) -> Result<&Arc<RegisteredTool>, ToolError> {
-        match self.tools.get(&*self.resolve_name(name)) {
-            Some(Ok(tool)) => Ok(tool),
-            Some(Err(why)) => {
-                Err(ToolError::new(ErrorCode::ToolUnavailable, format!("{name} did not load: {why}")))
-            }
-            None if self.off.contains_key(&*wire_name(name)) => {
-                let why = &self.off[&*wire_name(name)];
-                Err(ToolError::new(ErrorCode::ToolUnavailable, format!("{name} is off: {why}")))
-            }
-            None => {
-                let known: Vec<_> = self.tools.keys().map(String::as_str).collect();
-                let text = format!("no tool {:?}; there is {}", one_line(name, 80), known.join(", "));
-                Err(ToolError::new(ErrorCode::UnknownTool, text))
-            }
+        let unavailable = |why: String| ToolError::new(ErrorCode::ToolUnavailable, format!("{name} {why}"));
+        if let Some(loaded) = self.tools.get(&*self.resolve_name(name)) {
+            return loaded.as_ref().map_err(|why| unavailable(format!("did not load: {why}")));
         }
+        if let Some(why) = self.off.get(&*wire_name(name)) {
+            return Err(unavailable(format!("is off: {why}")));
+        }
+        let known: Vec<_> = self.tools.keys().map(String::as_str).collect();
+        let text = format!("no tool {:?}; there is {}", one_line(name, 80), known.join(", "));
+        Err(ToolError::new(ErrorCode::UnknownTool, text))
     }
 
     /// The tools that are off, by name, each with what turns it on: they are not loaded, and nobody

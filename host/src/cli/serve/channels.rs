@@ -28,13 +28,6 @@ pub(super) struct Renewing {
     discord: mpsc::Receiver<Renewal<discord::Config>>,
 }
 
-/// What a configuration says of the channels, with what they share.
-pub(super) struct ChannelSections {
-    telegram: Option<telegram::Config>,
-    discord: Option<discord::Config>,
-    shared: RenewedSettings,
-}
-
 impl Renewals {
     pub(super) fn new() -> (Self, Renewing) {
         let (to_telegram, telegram) = mpsc::channel(1);
@@ -42,12 +35,11 @@ impl Renewals {
         (Self { telegram: to_telegram, discord: to_discord }, Renewing { telegram, discord })
     }
 
-    /// Brings a configuration into force on every channel that is configured; `None` where the
-    /// program is ending.
-    pub(super) async fn enforce(&self, sections: ChannelSections) -> Option<()> {
-        let ChannelSections { telegram, discord, shared } = sections;
-        let telegram = bring(&self.telegram, telegram, &shared).await;
-        bring(&self.discord, discord, &shared).await.and(telegram)
+    /// Brings a configuration into force on every channel that is configured, with what they share;
+    /// `None` where the program is ending.
+    pub(super) async fn enforce(&self, config: &Config, shared: &RenewedSettings) -> Option<()> {
+        let telegram = bring(&self.telegram, config.telegram.clone(), shared).await;
+        bring(&self.discord, config.discord.clone(), shared).await.and(telegram)
     }
 }
 
@@ -58,20 +50,11 @@ async fn bring<C>(to: &mpsc::Sender<Renewal<C>>, config: Option<C>, shared: &Ren
     told.await.ok()
 }
 
-impl ChannelSections {
-    /// Of a configuration; what was there at the start is there still.
-    ///
-    /// # Errors
-    /// The section that is gone.
-    pub(super) fn from_config(
-        config: &Config,
-        started: &Config,
-        shared: RenewedSettings,
-    ) -> anyhow::Result<Self> {
-        ensure!(started.telegram.is_none() || config.telegram.is_some(), "[channels.telegram] is gone");
-        ensure!(started.discord.is_none() || config.discord.is_some(), "[channels.discord] is gone");
-        Ok(Self { telegram: config.telegram.clone(), discord: config.discord.clone(), shared })
-    }
+/// Refuses a configuration without a section that was there at the start.
+pub(super) fn check_sections(config: &Config, started: &Config) -> anyhow::Result<()> {
+    ensure!(started.telegram.is_none() || config.telegram.is_some(), "[channels.telegram] is gone");
+    ensure!(started.discord.is_none() || config.discord.is_some(), "[channels.discord] is gone");
+    Ok(())
 }
 
 impl Channels {

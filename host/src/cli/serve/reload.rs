@@ -6,7 +6,7 @@
 //! audited does not come into force.
 
 use super::super::errors::{describe_error, error_with_place};
-use super::channels::{ChannelSections, Renewals};
+use super::channels::{Renewals, check_sections};
 use super::signals::ReloadSignals;
 use super::{check_groups, menu, workflows};
 use crate::config::{Config, ConfigError};
@@ -58,7 +58,7 @@ pub(super) struct Reloading {
 struct PreparedReload {
     config: Config,
     gateway: Gateway,
-    sections: ChannelSections,
+    shared: RenewedSettings,
     provider: Arc<dyn Provider>,
 }
 
@@ -101,8 +101,8 @@ impl Reloading {
     }
 
     async fn enforce(&mut self, ready: PreparedReload, renewals: &Renewals) {
-        let PreparedReload { config, gateway, sections, provider } = ready;
-        if renewals.enforce(sections).await.is_none() {
+        let PreparedReload { config, gateway, shared, provider } = ready;
+        if renewals.enforce(&config, &shared).await.is_none() {
             return;
         }
         gateway.enforce(&config);
@@ -162,8 +162,8 @@ impl Reloading {
             attachments: config.attachments.clone(),
             approvals: config.approvals,
         };
-        let sections = ChannelSections::from_config(&config, &self.started, shared)?;
-        Ok((PreparedReload { config, gateway, sections, provider }, policies))
+        check_sections(&config, &self.started)?;
+        Ok((PreparedReload { config, gateway, shared, provider }, policies))
     }
 
     fn note(&self, reload: Reload) -> anyhow::Result<()> {

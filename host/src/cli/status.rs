@@ -50,16 +50,8 @@ struct StatusReport {
     #[serde(flatten)]
     health: Health,
     workers: usize,
-    /// The gateways that share a store in PostgreSQL, and what each does for all; empty in SQLite.
-    nodes: Vec<NodeRow>,
-    /// Nodes that are not there, and have files of people and runs that wait for them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    away: Vec<AwayHome>,
-    /// None without a database, with one of another version, or one that cannot be read.
-    queue: Option<QueueStatus>,
-    /// Those that it is at; empty when it does not run.
-    requests: Vec<OpenRequestRow>,
-    today: UsageToday,
+    #[serde(flatten)]
+    database: DatabaseStatus,
     workspace: WorkspaceStatus,
     /// None when there is no audit yet.
     audit: Option<NewestRecord>,
@@ -151,7 +143,7 @@ struct QueueStatus {
 }
 
 /// Used today, a day of UTC.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct UsageToday {
     people: Vec<DayUsage>,
     /// What one person may use.
@@ -194,7 +186,7 @@ impl StatusReport {
         let Health { model, store, .. } = &self.health;
         let failing = model.iter().map(|model| &model.failed).chain([store]);
         self.running
-            && self.away.is_empty()
+            && self.database.away.is_empty()
             && self.unreadable.is_empty()
             && !failing.into_iter().any(|failed| failed.failing_since.is_some())
     }
@@ -205,9 +197,9 @@ fn status(config: &Config) -> StatusReport {
     let noted = store::read_note(&gateway::note_file(config));
     // An earlier process's note says nothing of when this one began.
     let own = noted.as_ref().filter(|noted| Some(noted.pid) == pid);
-    let mut health = health(config, noted.as_ref(), pid);
+    let mut health = health(config, noted.as_ref(), own);
     let mut unreadable = Vec::new();
-    let DatabaseStatus { queue, people, mut requests, nodes, away } = match read_database(config) {
+    let mut database = match read_database(config) {
         Err(error) if is_away(&error) => {
             health.store.note_away(&error);
             DatabaseStatus::default()
@@ -219,10 +211,11 @@ fn status(config: &Config) -> StatusReport {
     let audit =
         or_unreadable("audit", &audit_file.display().to_string(), newest(&audit_file), &mut unreadable);
     // Perhaps on another machine.
-    let running = pid.is_some() || !nodes.is_empty();
+    let running = pid.is_some() || !database.nodes.is_empty();
     // What an earlier process was at is nobody's to add to.
-    requests.retain(|_| running);
-    let turns = &config.turns;
+    database.requests.retain(|_| running);
+    database.today.tokens_max = config.turns.user_tokens_per_day;
+    database.today.written_bytes_max = config.turns.user_written_bytes_per_day.0;
     StatusReport {
         running,
         pid,
@@ -246,15 +239,7 @@ fn status(config: &Config) -> StatusReport {
             .collect(),
         health,
         workers: pid.map_or(0, gateway::workers),
-        nodes,
-        away,
-        queue,
-        requests,
-        today: UsageToday {
-            people,
-            tokens_max: turns.user_tokens_per_day,
-            written_bytes_max: turns.user_written_bytes_per_day.0,
-        },
+        database,
         workspace,
         audit,
         unreadable,
@@ -276,8 +261,7 @@ fn or_unreadable<T: Default>(
     })
 }
 
-fn health(config: &Config, noted: Option<&PresenceNote>, pid: Option<u32>) -> Health {
-    let own = noted.filter(|noted| Some(noted.pid) == pid);
+fn health(config: &Config, noted: Option<&PresenceNote>, own: Option<&PresenceNote>) -> Health {
     let uptime_seconds = own.map(|noted| seconds_since(noted.started_at));
     let poll_age_seconds = own.and_then(|noted| noted.polled_at).map(seconds_since);
     let health = noted.map(|noted| noted.health.clone()).unwrap_or_default();
@@ -307,13 +291,18 @@ fn seconds_since(ms: i64) -> i64 {
 }
 
 /// What the database tells; nothing where its version is another.
-#[derive(Default)]
+#[derive(Default, Serialize)]
 struct DatabaseStatus {
-    queue: Option<QueueStatus>,
-    people: Vec<DayUsage>,
-    requests: Vec<OpenRequestRow>,
+    /// The gateways that share a store in PostgreSQL, and what each does for all; empty in SQLite.
     nodes: Vec<NodeRow>,
+    /// Nodes that are not there, and have files of people and runs that wait for them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     away: Vec<AwayHome>,
+    /// None without a database, with one of another version, or one that cannot be read.
+    queue: Option<QueueStatus>,
+    /// Those that it is at; empty when it does not run.
+    requests: Vec<OpenRequestRow>,
+    today: UsageToday,
 }
 
 /// The database's file, or its server.
@@ -329,11 +318,11 @@ fn read_database(config: &Config) -> anyhow::Result<DatabaseStatus> {
     let look = DatabaseView::open(&config.store.location)?.filter(|look| look.version() == known);
     let Some(look) = look else { return Ok(DatabaseStatus::default()) };
     let queue = QueueStatus { waiting: look.count_waiting()?, received_at: look.received_at()?.map(time) };
-    let (people, requests) = (look.usage_today()?, look.open_requests()?);
+    let today = UsageToday { people: look.usage_today()?, ..UsageToday::default() };
     Ok(DatabaseStatus {
         queue: Some(queue),
-        people,
-        requests,
+        today,
+        requests: look.open_requests()?,
         nodes: look.nodes()?,
         away: look.homes_away()?,
     })

@@ -32,16 +32,16 @@ pub(super) fn format_status(status: &StatusReport) -> String {
     if status.pid.is_some() {
         lines.push(format!("workers: {}", status.workers));
     }
-    lines.extend(status.nodes.iter().map(|node| {
+    lines.extend(status.database.nodes.iter().map(|node| {
         let duties = node.duties.iter().fold(String::new(), |all, duty| all + ", " + &one_line(duty, 80));
         format!("node {}: {}, turns{duties}", one_line(&node.name, 80), one_line(&node.who, 200))
     }));
-    lines.extend(status.away.iter().map(describe_away));
+    lines.extend(status.database.away.iter().map(describe_away));
     lines.extend(health(&status.health));
     match describe_unreadable(status, "queue") {
         Some(line) => lines.push(line),
         None => {
-            lines.extend(queue(status.queue.as_ref()));
+            lines.extend(queue(status.database.queue.as_ref()));
             lines.extend(describe_usage(status));
         }
     }
@@ -148,7 +148,7 @@ fn queue(queue: Option<&QueueStatus>) -> Vec<String> {
 }
 
 fn describe_usage(status: &StatusReport) -> Vec<String> {
-    let (today, bytes) = (&status.today, ByteSize(status.today.written_bytes_max));
+    let (today, bytes) = (&status.database.today, ByteSize(status.database.today.written_bytes_max));
     let mut lines = vec![match today.people.len() {
         0 => "today: nobody has used anything".to_owned(),
         _ => format!("today, of {} tokens and {bytes} each:", today.tokens_max),

@@ -63,8 +63,8 @@ struct Diagnosis {
     kernel: Kernel,
     configuration: Configuration,
     places: Vec<FolderReport>,
-    #[serde(flatten)]
-    users: UsersReport,
+    tenants: FolderOwners,
+    people: PeopleReport,
     tools: Vec<ToolReport>,
     audit: serde_json::Value,
     /// None when there is none yet.
@@ -81,13 +81,6 @@ struct Configuration {
     keys: Vec<Setting>,
     /// Whether a reload reads another file in its place, too; none without a file.
     may_be_replaced: Option<bool>,
-}
-
-/// Who may use the gateway, and what they have there.
-#[derive(Serialize)]
-struct UsersReport {
-    tenants: FolderOwners,
-    people: PeopleReport,
 }
 
 #[derive(Serialize)]
@@ -129,7 +122,8 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
             }),
         },
         places,
-        users: UsersReport { tenants, people },
+        tenants,
+        people,
         tools,
         audit,
         database,

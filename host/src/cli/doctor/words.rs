@@ -29,9 +29,9 @@ pub(super) fn format_diagnosis(diagnosis: &Diagnosis) -> String {
     for place in &diagnosis.places {
         line(format!("  {place}"));
     }
-    line(format!("  {}", diagnosis.users.tenants));
+    line(format!("  {}", diagnosis.tenants));
     line(format!("  {}", diagnosis.leftovers));
-    diagnosis.users.people.tell(&mut line);
+    diagnosis.people.tell(&mut line);
     let available = diagnosis.tools.iter().filter(|tool| tool.available).count();
     line(format!("tools: {available} of {} available", diagnosis.tools.len()));
     line(audit(&diagnosis.audit));

@@ -13,7 +13,6 @@ use asking::{InitAnswers, Platform};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use terminal::Terminal;
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -110,7 +109,7 @@ fn ask_and_write(file: &Path, platforms: &[Platform]) -> anyhow::Result<Exit> {
         bail!("cannot create {}: {} is not a folder", file.display(), folder.display());
     }
     let environment = super::environment()?;
-    let answers = InitAnswers::ask(&mut Terminal, &environment, platforms)?;
+    let answers = InitAnswers::ask(&environment, platforms)?;
     let mut secrets: Vec<(PathBuf, &str)> = Vec::new();
     for bot in answers.bots() {
         secrets.extend(bot.token.as_ref().map(|token| (token_file(bot.platform), token.reveal())));

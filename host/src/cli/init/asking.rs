@@ -7,7 +7,7 @@ mod model;
 pub(super) use bot::{BotAnswers, Platform};
 
 use super::template::Setting;
-use super::terminal::Terminal;
+use super::terminal;
 use anyhow::Context;
 use cofferdam_core::secret::Secret;
 use model::{KeySource, ModelAnswers};
@@ -32,15 +32,14 @@ impl InitAnswers {
     /// # Errors
     /// When the person gives up.
     pub(super) fn ask(
-        terminal: &mut Terminal,
         environment: &BTreeMap<String, String>,
         platforms: &[Platform],
     ) -> anyhow::Result<Self> {
-        terminal.say("Enter takes what is in [brackets]. Nothing is written before the last answer.\n")?;
-        let ask = |platform: &Platform| BotAnswers::ask(terminal, environment, *platform);
+        terminal::say("Enter takes what is in [brackets]. Nothing is written before the last answer.\n")?;
+        let ask = |platform: &Platform| BotAnswers::ask(environment, *platform);
         let bots = platforms.iter().map(ask).collect::<anyhow::Result<_>>()?;
-        let model = model::ask(terminal, environment)?;
-        let workspace = workspace(terminal, environment)?;
+        let model = model::ask(environment)?;
+        let workspace = workspace(environment)?;
         Ok(Self { bots, model, workspace })
     }
 
@@ -95,12 +94,9 @@ fn wait_for<T>(future: impl Future<Output = T>) -> anyhow::Result<T> {
     Ok(runtime.context("cannot start what speaks to the network")?.block_on(future))
 }
 
-fn workspace(
-    terminal: &mut Terminal,
-    environment: &BTreeMap<String, String>,
-) -> anyhow::Result<Option<PathBuf>> {
+fn workspace(environment: &BTreeMap<String, String>) -> anyhow::Result<Option<PathBuf>> {
     let usual = "cofferdam/workspace in your data folder";
-    let text = terminal.ask("Folder for all files that tools read and write", usual)?;
+    let text = terminal::ask("Folder for all files that tools read and write", usual)?;
     if text == usual {
         return Ok(None);
     }

@@ -14,38 +14,33 @@ const CTRL_D: u8 = 0x04;
 const CTRL_U: u8 = 0x15;
 const ERASE: [u8; 2] = [0x08, 0x7f];
 
-/// The terminal that is standard input and output.
-pub(super) struct Terminal;
+/// Says a line.
+pub(super) fn say(line: &str) -> anyhow::Result<()> {
+    Ok(writeln!(io::stdout(), "{line}")?)
+}
 
-impl Terminal {
-    /// Says a line.
-    pub(super) fn say(&mut self, line: &str) -> anyhow::Result<()> {
-        Ok(writeln!(io::stdout(), "{line}")?)
-    }
+/// The answer to a question, without blanks around it; the default for none.
+pub(super) fn ask(question: &str, default: &str) -> anyhow::Result<String> {
+    let shown = if default.is_empty() { String::new() } else { format!(" [{default}]") };
+    prompt(&format!("{question}{shown}: "))?;
+    let answer = line(Keys::Edited)?;
+    Ok(if answer.is_empty() { default.to_owned() } else { answer })
+}
 
-    /// The answer to a question, without blanks around it; the default for none.
-    pub(super) fn ask(&mut self, question: &str, default: &str) -> anyhow::Result<String> {
-        let shown = if default.is_empty() { String::new() } else { format!(" [{default}]") };
-        prompt(&format!("{question}{shown}: "))?;
-        let answer = line(Keys::Edited)?;
-        Ok(if answer.is_empty() { default.to_owned() } else { answer })
-    }
+/// Whether the person agrees; no answer is a no.
+pub(super) fn ask_yes_no(question: &str) -> anyhow::Result<bool> {
+    prompt(&format!("{question} [y/N]: "))?;
+    Ok(["y", "yes"].contains(&line(Keys::Edited)?.to_ascii_lowercase().as_str()))
+}
 
-    /// Whether the person agrees; no answer is a no.
-    pub(super) fn ask_yes_no(&mut self, question: &str) -> anyhow::Result<bool> {
-        prompt(&format!("{question} [y/N]: "))?;
-        Ok(["y", "yes"].contains(&line(Keys::Edited)?.to_ascii_lowercase().as_str()))
-    }
-
-    /// The answer to a question, never shown.
-    pub(super) fn ask_hidden(&mut self, question: &str) -> anyhow::Result<String> {
-        // First: what is typed at once is not shown either.
-        let _quiet = HiddenInput::begin()?;
-        prompt(&format!("{question}: "))?;
-        let answer = line(Keys::Raw);
-        writeln!(io::stdout())?;
-        answer
-    }
+/// The answer to a question, never shown.
+pub(super) fn ask_hidden(question: &str) -> anyhow::Result<String> {
+    // First: what is typed at once is not shown either.
+    let _quiet = HiddenInput::begin()?;
+    prompt(&format!("{question}: "))?;
+    let answer = line(Keys::Raw);
+    writeln!(io::stdout())?;
+    answer
 }
 
 fn prompt(question: &str) -> io::Result<()> {

@@ -2,7 +2,7 @@
 //! who is served.
 
 use super::super::template::Setting;
-use super::super::terminal::Terminal;
+use super::super::terminal;
 use super::{CHECK_TIME_MAX, wait_for};
 use anyhow::Context;
 use cofferdam_chat::setup::{PlatformNames, ProbeError};
@@ -123,14 +123,10 @@ impl BotAnswers {
     ///
     /// # Errors
     /// When the person gives up, or the environment names an address that is none.
-    pub(super) fn ask(
-        terminal: &mut Terminal,
-        environment: &BTreeMap<String, String>,
-        platform: Platform,
-    ) -> anyhow::Result<Self> {
-        let token = token(terminal, environment, platform)?;
+    pub(super) fn ask(environment: &BTreeMap<String, String>, platform: Platform) -> anyhow::Result<Self> {
+        let token = token(environment, platform)?;
         let user = match &token {
-            Some(_) => user(terminal, platform)?,
+            Some(_) => user(platform)?,
             None => None,
         };
         Ok(Self { platform, token, user })
@@ -146,40 +142,36 @@ impl BotAnswers {
 }
 
 /// The bot's token, tried by asking who it is; none when the person has none.
-fn token(
-    terminal: &mut Terminal,
-    environment: &BTreeMap<String, String>,
-    platform: Platform,
-) -> anyhow::Result<Option<Secret>> {
+fn token(environment: &BTreeMap<String, String>, platform: Platform) -> anyhow::Result<Option<Secret>> {
     let api = platform.api(environment)?;
     let name = platform.names().name;
     let [source, wrong, refused] = platform.token_hints();
     loop {
         let question = format!("Token of the {name} bot, from {source} (not shown; Enter: none for now)");
-        let text = terminal.ask_hidden(&question)?;
+        let text = terminal::ask_hidden(&question)?;
         if text.is_empty() {
             return Ok(None);
         }
         let Some(known) = api.fetch_account(&text)? else {
-            terminal.say(&format!("That is no bot token: {wrong}"))?;
+            terminal::say(&format!("That is no bot token: {wrong}"))?;
             continue;
         };
         match known.bot {
             Ok(bot) => {
-                terminal.say(&format!("It is the token of {bot}."))?;
-                known.obstacles.iter().try_for_each(|one| terminal.say(&format!("But: {one}")))?;
+                terminal::say(&format!("It is the token of {bot}."))?;
+                known.obstacles.iter().try_for_each(|one| terminal::say(&format!("But: {one}")))?;
                 if let Some(link) = known.invite {
                     let may = discord::permissions();
-                    terminal.say(&format!("Invite it into a guild of yours with {link} ({may})."))?;
+                    terminal::say(&format!("Invite it into a guild of yours with {link} ({may})."))?;
                 }
                 return Ok(Some(Secret::new(text)));
             }
             Err(ProbeError::Refused(..)) => {
-                terminal.say(&format!("{name} does not accept it. {refused}"))?;
+                terminal::say(&format!("{name} does not accept it. {refused}"))?;
             }
             Err(ProbeError::Unreachable(said)) => {
-                terminal.say(&format!("It cannot be checked now: {said}"))?;
-                if terminal.ask_yes_no("Keep it unchecked?")? {
+                terminal::say(&format!("It cannot be checked now: {said}"))?;
+                if terminal::ask_yes_no("Keep it unchecked?")? {
                     return Ok(Some(Secret::new(text)));
                 }
             }
@@ -187,16 +179,16 @@ fn token(
     }
 }
 
-fn user(terminal: &mut Terminal, platform: Platform) -> anyhow::Result<Option<i64>> {
+fn user(platform: Platform) -> anyhow::Result<Option<i64>> {
     let name = platform.names().name;
     loop {
         let question =
             format!("Your numeric {name} id (Enter: none yet; write to the bot, and it says what to do)");
-        let text = terminal.ask(&question, "")?;
+        let text = terminal::ask(&question, "")?;
         match text.parse() {
             Ok(id) if id > 0 => return Ok(Some(id)),
             _ if text.is_empty() => return Ok(None),
-            _ => terminal.say("An id is a positive number, such as 123456789; names can change hands.")?,
+            _ => terminal::say("An id is a positive number, such as 123456789; names can change hands.")?,
         }
     }
 }

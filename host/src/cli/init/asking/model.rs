@@ -2,7 +2,7 @@
 //! its models.
 
 use super::super::template::Setting;
-use super::super::terminal::Terminal;
+use super::super::terminal;
 use super::{CHECK_TIME_MAX, wait_for};
 use cofferdam_agent::llm::{self, KeyStanding, ModelStanding, ProbeError, ProviderKind, ServerFacts};
 use cofferdam_agent::server::{Address, ServerScope, check_key};
@@ -62,21 +62,18 @@ impl ModelAnswers {
 }
 
 /// Asks until something is kept; none where no model answers.
-pub(super) fn ask(
-    terminal: &mut Terminal,
-    environment: &BTreeMap<String, String>,
-) -> anyhow::Result<Option<ModelAnswers>> {
+pub(super) fn ask(environment: &BTreeMap<String, String>) -> anyhow::Result<Option<ModelAnswers>> {
     loop {
         let names = KINDS.map(|(name, _)| name).join(", ");
-        let word = terminal.ask(&format!("Who answers ({names})"), KINDS[0].0)?;
+        let word = terminal::ask(&format!("Who answers ({names})"), KINDS[0].0)?;
         let Some((name, kind)) = KINDS.into_iter().find(|(name, _)| *name == word) else {
-            terminal.say(&format!("There is {names}; \"commands\" needs no model and no key."))?;
+            terminal::say(&format!("There is {names}; \"commands\" needs no model and no key."))?;
             continue;
         };
         if kind == ProviderKind::Commands {
             return Ok(None);
         }
-        if let Some(model) = ask_model(terminal, environment, name, kind)? {
+        if let Some(model) = ask_model(environment, name, kind)? {
             return Ok(Some(model));
         }
     }
@@ -84,27 +81,26 @@ pub(super) fn ask(
 
 /// A model of this kind; none to ask everything again.
 fn ask_model(
-    terminal: &mut Terminal,
     environment: &BTreeMap<String, String>,
     word: &'static str,
     kind: ProviderKind,
 ) -> anyhow::Result<Option<ModelAnswers>> {
     let mut config = llm::Config { kind, ..llm::Config::default() };
     let usual = config.base_url().to_owned();
-    let url = terminal.ask("Address of its server", &usual)?;
+    let url = terminal::ask("Address of its server", &usual)?;
     let reach = match Address::parse(&url) {
         Ok(address) => address.reach,
         Err(bad) => {
-            terminal.say(&format!("{bad}."))?;
+            terminal::say(&format!("{bad}."))?;
             return Ok(None);
         }
     };
     let base_url = Some(url).filter(|url| *url != usual);
     config.base_url.clone_from(&base_url);
-    let name = terminal.ask("The model, as its server calls it", kind.model_example())?;
+    let name = terminal::ask("The model, as its server calls it", kind.model_example())?;
     config.model = Some(name.clone());
     loop {
-        let key = key(terminal, kind, reach)?;
+        let key = key(kind, reach)?;
         let known = match &key {
             KeySource::Nowhere => Some(None),
             KeySource::Typed(key) => Some(Some(key.clone())),
@@ -118,14 +114,14 @@ fn ask_model(
             config.api_key_env = Some(kind.key_env().to_owned());
         }
         if let Err(error) = config.check() {
-            terminal.say(&format!("{error}."))?;
+            terminal::say(&format!("{error}."))?;
             return Ok(None);
         }
         let Some(known) = known else {
-            terminal.say("That variable is not set here; `cofferdam doctor` tries it once it is.")?;
+            terminal::say("That variable is not set here; `cofferdam doctor` tries it once it is.")?;
             return Ok(Some(ModelAnswers { kind: word, base_url, name, key }));
         };
-        match try_model(terminal, &config, known)? {
+        match try_model(&config, known)? {
             ModelTrial::Keep => return Ok(Some(ModelAnswers { kind: word, base_url, name, key })),
             ModelTrial::Again => return Ok(None),
             ModelTrial::OtherKey => {}
@@ -133,19 +129,19 @@ fn ask_model(
     }
 }
 
-fn key(terminal: &mut Terminal, kind: ProviderKind, reach: ServerScope) -> anyhow::Result<KeySource> {
+fn key(kind: ProviderKind, reach: ServerScope) -> anyhow::Result<KeySource> {
     let instead = match reach {
         ServerScope::Loopback => "none",
         ServerScope::Remote => "it is in a variable",
     };
     loop {
-        let text = terminal.ask_hidden(&format!("Its key (not shown; Enter: {instead})"))?;
+        let text = terminal::ask_hidden(&format!("Its key (not shown; Enter: {instead})"))?;
         match check_key(&text) {
             Some(key) => return Ok(KeySource::Typed(key)),
-            None if !text.is_empty() => terminal.say("A key is one word without blanks. Copy it again.")?,
+            None if !text.is_empty() => terminal::say("A key is one word without blanks. Copy it again.")?,
             None if reach == ServerScope::Loopback => return Ok(KeySource::Nowhere),
             None => {
-                let name = terminal.ask("The environment variable that holds it", kind.key_env())?;
+                let name = terminal::ask("The environment variable that holds it", kind.key_env())?;
                 return Ok(KeySource::Variable(name));
             }
         }
@@ -153,11 +149,7 @@ fn key(terminal: &mut Terminal, kind: ProviderKind, reach: ServerScope) -> anyho
 }
 
 /// Asks the server for its models, and the person where the answer leaves a doubt.
-fn try_model(
-    terminal: &mut Terminal,
-    config: &llm::Config,
-    key: Option<Secret>,
-) -> anyhow::Result<ModelTrial> {
+fn try_model(config: &llm::Config, key: Option<Secret>) -> anyhow::Result<ModelTrial> {
     let Some(probed) = wait_for(llm::probe(config, key, CHECK_TIME_MAX))? else {
         return Ok(ModelTrial::Keep);
     };
@@ -166,21 +158,22 @@ fn try_model(
             "The server answers, and does not name this model among its own.".to_owned()
         }
         Ok(ServerFacts { key: KeyStanding::Unproven, .. }) => {
-            terminal
-                .say("The server answers; it does so without a key, too, so the first message will show.")?;
+            terminal::say(
+                "The server answers; it does so without a key, too, so the first message will show.",
+            )?;
             return Ok(ModelTrial::Keep);
         }
         Ok(ServerFacts { model, .. }) => {
             let has = if model == ModelStanding::Listed { ", and has this model" } else { "" };
-            terminal.say(&format!("The server answers{has}."))?;
+            terminal::say(&format!("The server answers{has}."))?;
             return Ok(ModelTrial::Keep);
         }
         Err(ProbeError::Key(_)) => {
-            terminal.say("The server does not accept this key. Copy it again from where it was made.")?;
+            terminal::say("The server does not accept this key. Copy it again from where it was made.")?;
             return Ok(ModelTrial::OtherKey);
         }
         Err(error) => format!("It cannot be checked: {error}."),
     };
-    terminal.say(&doubt)?;
-    Ok(if terminal.ask_yes_no("Keep it so?")? { ModelTrial::Keep } else { ModelTrial::Again })
+    terminal::say(&doubt)?;
+    Ok(if terminal::ask_yes_no("Keep it so?")? { ModelTrial::Keep } else { ModelTrial::Again })
 }

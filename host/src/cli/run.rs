@@ -4,7 +4,7 @@ use super::Exit;
 use super::approving::RunApprovals;
 use super::call::{print_line, this_user};
 use super::serve::{self, cancelled_by_signals};
-use super::workflow::{Resumed, RunInput, RunSettings, line, print, redact_variables, trigger};
+use super::workflow::{Resumed, RunInput, RunSettings, descriptions, line, print};
 use crate::config::Config;
 use crate::gateway::{self, Gateway, ReadScope, Role};
 use crate::workflows::{self, Catalog, Executor, Loaded, NO_MODEL, PreparedRun, RunLock};
@@ -13,8 +13,8 @@ use cofferdam_agent::llm::{self, ProviderKind};
 use cofferdam_core::audit::WorkflowState;
 use cofferdam_core::text::escape_deceptive_json;
 use cofferdam_store::{DatabaseView, KeptRun, NewRun, RunOwner, RunState, Store};
-use cofferdam_workflow::{Context, RunPlan, Workflow};
-use serde_json::{Map, Value};
+use cofferdam_workflow::RunPlan;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
 
@@ -42,16 +42,9 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     let loaded = find_workflow(config, &arguments.file)?;
     let workflow = &loaded.workflow;
     let by = this_user("cli");
-    let context = Context {
-        run: format!("{}-{}", workflow.id, crate::unique()),
-        input: arguments.given.input(workflow).with_context(|| workflow.sources[0].name.clone())?,
-        env: redact_variables(&config.workflows.env),
-        trigger: trigger(),
-        tools: describe_tools(config, workflow)?,
-    };
-    let plan = RunPlan::begin(workflow.clone(), &context)?;
-    workflows::check_addresses(&plan, &config.workflow_attachments)
-        .with_context(|| workflow.sources[0].name.clone())?;
+    let id = format!("{}-{}", workflow.id, crate::unique());
+    let (context, plan) =
+        arguments.given.plan(config, workflow, id, || Ok(descriptions(&gateway::look(config)?)))?;
     let new = workflows::new_run(&plan, &context, loaded.dir.clone(), &by);
     let (folder, file_sha256) = (Ok(loaded.folder), new.file_sha256.clone());
     let run = PreparedRun { id: context.run, plan, folder, by, session: None, file_sha256 };
@@ -204,13 +197,4 @@ impl RunHost {
         let executor = serve::workflows::executor(config, &self.gateway, provider, kept, &stop);
         Executor { approver: approvals.approver(), ..executor }
     }
-}
-
-/// Descriptions of tools, where a template names tools.
-fn describe_tools(config: &Config, workflow: &Workflow) -> anyhow::Result<Map<String, Value>> {
-    if !workflow.names_tools() {
-        return Ok(Map::new());
-    }
-    let registry = gateway::look(config)?;
-    Ok(super::workflow::descriptions(&registry))
 }

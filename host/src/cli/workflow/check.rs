@@ -1,8 +1,7 @@
 //! `cofferdam workflow check`: what a run would begin with, and what is wrong with its files;
 //! contacts nothing.
 
-use super::given::{RunInput, RunSettings, redact_variables};
-use crate::cli::call::this_user;
+use super::given::{RunInput, RunSettings};
 use crate::cli::{Exit, errors};
 use crate::config::Config;
 use crate::gateway;
@@ -10,13 +9,12 @@ use crate::log;
 use crate::workflows::{
     self, AttachableFolder, ByteSource, Gather, GatheredAttachment, Loaded, PlannedBytes,
 };
-use anyhow::Context as _;
 use cofferdam_agent::tools::{Registry, reason_off};
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::escape_deceptive_json;
 use cofferdam_core::tool::{ErrorCode, ToolError, wire_name};
 use cofferdam_policy::{PolicySet, ToolPolicy};
-use cofferdam_workflow::{Context, PlannedTask, PlannedWork, ReadyAttachment, RunPlan};
+use cofferdam_workflow::{PlannedTask, PlannedWork, ReadyAttachment};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::PathBuf;
@@ -76,16 +74,8 @@ impl Checker<'_> {
     /// The line of a file, with its problems if it has any.
     fn check(&mut self, loaded: &Loaded, given: &RunInput) -> anyhow::Result<Value> {
         let workflow = &loaded.workflow;
-        let context = Context {
-            run: format!("{}-check", workflow.id),
-            input: given.input(workflow).with_context(|| workflow.sources[0].name.clone())?,
-            env: redact_variables(&self.config.workflows.env),
-            trigger: trigger(),
-            tools: if workflow.names_tools() { self.describe_tools()? } else { Map::new() },
-        };
-        let plan = RunPlan::begin(workflow.clone(), &context)?;
-        workflows::check_addresses(&plan, &self.config.workflow_attachments)
-            .with_context(|| workflow.sources[0].name.clone())?;
+        let run = format!("{}-check", workflow.id);
+        let (_, plan) = given.plan(self.config, workflow, run, || self.describe_tools())?;
         let mut problems = Vec::new();
         if let Some(name) = workflow.on.command.as_ref().filter(|name| self.policy(name).is_some()) {
             let message = format!("/{name} is a tool; choose another name for the command of `on`");
@@ -178,12 +168,6 @@ pub(in crate::cli) fn descriptions(registry: &Registry) -> Map<String, Value> {
         Some((name.to_owned(), tool.description.summary.clone().into()))
     };
     registry.iter().filter_map(of).collect()
-}
-
-/// What begins runs of the command line.
-pub(in crate::cli) fn trigger() -> Value {
-    let caller = this_user("cli");
-    json!({ "kind": "cli", "channel": caller.channel, "sender": caller.sender, "files": [] })
 }
 
 fn attachment_json(one: &GatheredAttachment) -> Value {

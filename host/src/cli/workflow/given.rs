@@ -1,11 +1,15 @@
 //! What a run is given on the command line: its input, and limits on attachments.
 
+use crate::cli::call::this_user;
+use crate::config::Config;
+use crate::workflows::check_addresses;
 use anyhow::{Context as _, bail};
 use cofferdam_core::arguments::from_pairs;
 use cofferdam_core::json::parse_strict;
-use cofferdam_workflow::Workflow;
-use serde_json::{Map, Value};
+use cofferdam_workflow::{Context, RunPlan, Workflow};
+use serde_json::{Map, Value, json};
 use std::io::Read;
+use std::sync::Arc;
 
 /// Bytes of an input.
 pub(in crate::cli) const INPUT_BYTES_MAX: u64 = 1 << 20;
@@ -22,11 +26,34 @@ pub(in crate::cli) struct RunInput {
 }
 
 impl RunInput {
-    /// The input, complete.
+    /// What a run of this id begins with, and its plan. The tools are asked for where a template
+    /// names tools.
     ///
     /// # Errors
-    /// What is wrong with it; nothing began.
-    pub(in crate::cli) fn input(&self, workflow: &Workflow) -> anyhow::Result<Value> {
+    /// What is wrong with the input or the file; nothing began.
+    pub(in crate::cli) fn plan(
+        &self,
+        config: &Config,
+        workflow: &Arc<Workflow>,
+        run: String,
+        describe_tools: impl FnOnce() -> anyhow::Result<Map<String, Value>>,
+    ) -> anyhow::Result<(Context, RunPlan)> {
+        let file = || workflow.sources[0].name.clone();
+        let caller = this_user("cli");
+        let context = Context {
+            run,
+            input: self.input(workflow).with_context(file)?,
+            env: redact_variables(&config.workflows.env),
+            trigger: json!({ "kind": "cli", "channel": caller.channel, "sender": caller.sender, "files": [] }),
+            tools: if workflow.names_tools() { describe_tools()? } else { Map::new() },
+        };
+        let plan = RunPlan::begin(workflow.clone(), &context)?;
+        check_addresses(&plan, &config.workflow_attachments).with_context(file)?;
+        Ok((context, plan))
+    }
+
+    /// The input, complete.
+    fn input(&self, workflow: &Workflow) -> anyhow::Result<Value> {
         let given = match &self.args {
             None => from_pairs(&workflow.input.schema, &self.pairs).context("--input")?,
             Some(text) => parse_strict(&text_of(text)?).context("--args is no JSON")?,

@@ -4,7 +4,7 @@ mod check;
 mod given;
 mod runs;
 
-pub(super) use check::{descriptions, trigger};
+pub(super) use check::descriptions;
 pub(super) use given::{RunInput, RunSettings, redact_variables};
 pub(super) use runs::{Resumed, line, print};
 

@@ -3,7 +3,7 @@
 //! any message can be is refused, and one that is no text is passed over.
 
 use std::io;
-use tokio::io::{AsyncBufRead, AsyncBufReadExt};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
 
 /// Bytes of a line: the longest arguments that any tool may take, and room for the command.
 const TYPED_BYTES_MAX: usize = 17 << 20;
@@ -38,30 +38,26 @@ impl<R: AsyncBufRead + Unpin> TypedLines<R> {
 
     async fn line(&mut self) -> io::Result<Option<String>> {
         loop {
-            let come = self.reader.fill_buf().await?;
-            let end = come.iter().position(|byte| *byte == b'\n');
-            let taken = end.map_or(come.len(), |end| end + 1);
-            let is_last = taken == 0;
-            self.begun.extend_from_slice(&come[..taken]);
-            self.reader.consume(taken);
+            // What came of the line stays in `begun` where nobody waits for its end.
+            let left = (TYPED_BYTES_MAX + 1).saturating_sub(self.begun.len());
+            (&mut self.reader).take(left as u64).read_until(b'\n', &mut self.begun).await?;
             if self.begun.len() > TYPED_BYTES_MAX {
                 let said = format!("a line is longer than {} MiB", TYPED_BYTES_MAX >> 20);
                 return Err(io::Error::new(io::ErrorKind::InvalidData, said));
             }
+            let is_last = !self.begun.ends_with(b"\n");
             if is_last && self.begun.is_empty() {
                 return Ok(None);
             }
-            if is_last || end.is_some() {
-                let Ok(line) = String::from_utf8(std::mem::take(&mut self.begun)) else {
-                    super::tell("that line is not UTF-8 text");
-                    if is_last {
-                        return Ok(None);
-                    }
-                    continue;
-                };
-                let line = line.strip_suffix('\n').unwrap_or(&line);
-                return Ok(Some(line.strip_suffix('\r').unwrap_or(line).to_owned()));
-            }
+            let Ok(line) = String::from_utf8(std::mem::take(&mut self.begun)) else {
+                super::tell("that line is not UTF-8 text");
+                if is_last {
+                    return Ok(None);
+                }
+                continue;
+            };
+            let line = line.strip_suffix('\n').unwrap_or(&line);
+            return Ok(Some(line.strip_suffix('\r').unwrap_or(line).to_owned()));
         }
     }
 }

@@ -196,7 +196,7 @@ impl Config {
         let places = places.with_environment(environment);
         let in_file = written.clone();
         keys::apply_environment(&mut written, environment)?;
-        let mut settings = settings::collect(&in_file, &written, environment);
+        let as_written = written.clone();
         let mut written = ConfigFile::deserialize(written).map_err(|error| {
             let invalid = || ConfigError::Invalid(one_line(error.message(), 400));
             find_bad_variable(&in_file, environment).unwrap_or_else(invalid)
@@ -279,8 +279,7 @@ impl Config {
             Some(variable) if Path::new(variable) == dir => SettingOrigin::Environment,
             _ => SettingOrigin::Flag,
         });
-        settings::complete(&mut settings, &config, &in_use, flag);
-        config.settings = settings;
+        config.settings = settings::collect((&in_file, &as_written, &in_use), environment, &config, flag);
         config.check_layout()?;
         Ok(config)
     }

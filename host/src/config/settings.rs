@@ -39,45 +39,28 @@ pub enum SettingOrigin {
     Flag,
 }
 
-/// The keys that file and environment set. `written` holds both.
+/// Every key, as the file has it, as file and environment have `written` it, and as it is `in_use`
+/// with defaults; `flag` is where `--workspace` is from, if it is given.
 pub(super) fn collect(
-    in_file: &Table,
-    written: &Table,
+    (in_file, written, in_use): (&Table, &Table, &Table),
     environment: &BTreeMap<String, String>,
+    config: &Config,
+    flag: Option<SettingOrigin>,
 ) -> Vec<Setting> {
     let setting = |key: &'static str| {
         let in_file = keys::get(in_file, key).map(Value::to_string);
-        let origin = if environment.contains_key(&keys::variable(key)) {
-            SettingOrigin::Environment
-        } else if in_file.is_some() {
-            SettingOrigin::File
-        } else {
-            SettingOrigin::Default
+        let flag = flag.filter(|_| key == "workspace.root");
+        let origin = match flag {
+            Some(origin) => origin,
+            None if environment.contains_key(&keys::variable(key)) => SettingOrigin::Environment,
+            None if in_file.is_some() => SettingOrigin::File,
+            None => SettingOrigin::Default,
         };
-        Setting { key, value: keys::get(written, key).map(Value::to_string), origin, in_file }
+        let written = keys::get(written, key).filter(|_| flag.is_none()).map(Value::to_string);
+        let default = || depending_default(config, key).or(keys::get(in_use, key).map(Value::to_string));
+        Setting { key, value: written.or_else(default), origin, in_file }
     };
     keys::all().map(setting).collect()
-}
-
-/// Fills in the defaults, which `in_use` has, and the workspace that `--workspace` named.
-pub(super) fn complete(
-    settings: &mut [Setting],
-    config: &Config,
-    in_use: &Table,
-    flag: Option<SettingOrigin>,
-) {
-    for setting in settings {
-        if setting.key == "workspace.root"
-            && let Some(origin) = flag
-        {
-            setting.origin = origin;
-            setting.value = None;
-        }
-        if setting.value.is_none() {
-            let default = || keys::get(in_use, setting.key).map(Value::to_string);
-            setting.value = depending_default(config, setting.key).or_else(default);
-        }
-    }
 }
 
 /// The value in use where nothing was written, of a key whose default depends on the machine or on

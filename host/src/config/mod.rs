@@ -175,12 +175,9 @@ impl Config {
         workspace: Option<&Path>,
         environment: &BTreeMap<String, String>,
     ) -> Result<Self, ConfigError> {
-        let home = |name: &str, fallback: &str| match environment.get(name).filter(|v| v.starts_with('/')) {
-            Some(dir) => Some(PathBuf::from(dir)),
-            None => {
-                let home = environment.get("HOME").filter(|home| home.starts_with('/'))?;
-                Some(Path::new(home).join(fallback))
-            }
+        let absolute = |name: &str| environment.get(name).map(Path::new).filter(|dir| dir.is_absolute());
+        let home = |name: &str, fallback: &str| {
+            absolute(name).map(Path::to_owned).or_else(|| Some(absolute("HOME")?.join(fallback)))
         };
         if let Some(problem) = workspace.and_then(Path::to_str).and_then(keys::path_problem) {
             return Err(ConfigError::Invalid(format!("--workspace {problem}")));

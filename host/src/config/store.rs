@@ -109,22 +109,18 @@ impl StoreTable {
         network: &network::Config,
         (environment, places): (&BTreeMap<String, String>, &KeyPositions),
     ) -> Result<StoreLocation, ConfigError> {
-        let written = [
-            ("store.url_env", self.url_env.is_some()),
-            ("store.url_file", self.url_file.is_some()),
-            ("store.schema", self.schema.is_some()),
-            ("store.blobs", self.blobs.is_some()),
-        ];
         if self.engine == StoreEngine::Sqlite {
-            return match written.iter().find(|(_, is_written)| *is_written) {
-                None => Ok(StoreLocation::Sqlite(state_dir.to_owned())),
-                Some((key, _)) => {
-                    let name = key.trim_start_matches("store.");
-                    let said =
-                        format!("{name} is of PostgreSQL; write engine = \"postgres\", or take it out");
-                    Err(places.refuse(key, said))
-                }
+            let written = [
+                ("url_env", self.url_env.is_some()),
+                ("url_file", self.url_file.is_some()),
+                ("schema", self.schema.is_some()),
+                ("blobs", self.blobs.is_some()),
+            ];
+            let Some((name, _)) = written.iter().find(|(_, is_written)| *is_written) else {
+                return Ok(StoreLocation::Sqlite(state_dir.to_owned()));
             };
+            let said = format!("{name} is of PostgreSQL; write engine = \"postgres\", or take it out");
+            return Err(places.refuse(&format!("store.{name}"), said));
         }
         let (key, url) = self.url(environment, places)?;
         let authorities = match &network.ca_file {

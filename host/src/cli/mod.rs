@@ -160,14 +160,14 @@ impl From<Exit> for ExitCode {
 }
 
 impl Command {
-    /// The keys of the configuration that flags set.
-    fn flags(&self) -> Vec<(&'static str, String)> {
+    /// What its flags say about the configuration.
+    fn settings(&self) -> Option<&workflow::RunSettings> {
         match self {
-            Self::Serve(arguments) => arguments.settings.flags(),
-            Self::Doctor(arguments) => arguments.settings.flags(),
-            Self::Run(arguments) => arguments.settings.flags(),
-            Self::Workflow(command) => command.flags(),
-            _ => Vec::new(),
+            Self::Serve(arguments) => Some(&arguments.settings),
+            Self::Doctor(arguments) => Some(&arguments.settings),
+            Self::Run(arguments) => Some(&arguments.settings),
+            Self::Workflow(workflow::Command::Check(arguments)) => Some(&arguments.settings),
+            _ => None,
         }
     }
 }
@@ -249,7 +249,8 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         return done;
     }
     let environment = environment()?;
-    let flags = Flags { workspace: cli.global.workspace.clone(), keys: cli.command.flags() };
+    let variables = cli.command.settings().map(workflow::RunSettings::variables).unwrap_or_default();
+    let flags = Flags { workspace: cli.global.workspace.clone(), variables };
     let config = Config::load_with(cli.global.config.as_deref(), &flags, &environment)?;
     log::configure(&config.log);
     // The same file, flags and environment, also where others have appeared since.

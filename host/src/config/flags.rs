@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 pub struct Flags {
     /// `--workspace`.
     pub workspace: Option<PathBuf>,
-    /// Keys that have flags of their own, each with its value as a variable would have it.
-    pub keys: Vec<(&'static str, String)>,
+    /// What flags of keys say, by the variables before which they stand.
+    pub variables: BTreeMap<String, String>,
 }
 
 impl Config {
@@ -24,18 +24,17 @@ impl Config {
         flags: &Flags,
         environment: &BTreeMap<String, String>,
     ) -> Result<Self, ConfigError> {
-        let by_flag = |name: &str| flags.keys.iter().any(|(key, _)| keys::variable(key) == name);
         let mut laid_over = environment.clone();
-        laid_over.extend(flags.keys.iter().map(|(key, value)| (keys::variable(key), value.clone())));
+        laid_over.extend(flags.variables.clone());
         let loaded = Self::load_layers(file, flags.workspace.as_deref(), &laid_over);
         let mut config = loaded.map_err(|error| match error {
-            ConfigError::Environment(name, problem) if by_flag(&name) => {
+            ConfigError::Environment(name, problem) if flags.variables.contains_key(&name) => {
                 ConfigError::Invalid(format!("{}: {problem}", keys::flag(&name)))
             }
             other => other,
         })?;
         for setting in &mut config.settings {
-            if flags.keys.iter().any(|(key, _)| *key == setting.key) {
+            if flags.variables.contains_key(&keys::variable(setting.key)) {
                 setting.origin = SettingOrigin::Flag;
             }
         }

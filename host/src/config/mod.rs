@@ -166,7 +166,7 @@ impl Config {
         workspace: Option<&Path>,
         environment: &BTreeMap<String, String>,
     ) -> Result<Self, ConfigError> {
-        let flags = Flags { workspace: workspace.map(Path::to_owned), keys: Vec::new() };
+        let flags = Flags { workspace: workspace.map(Path::to_owned), variables: BTreeMap::new() };
         Self::load_with(file, &flags, environment)
     }
 

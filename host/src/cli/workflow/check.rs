@@ -29,7 +29,7 @@ pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     given: RunInput,
     #[command(flatten)]
-    pub(super) settings: RunSettings,
+    pub(in crate::cli) settings: RunSettings,
 }
 
 const EXAMPLE: &str = "One line of JSON for each file: its tasks, and what each agent would be shown. What needs the result of \

@@ -7,7 +7,9 @@ use anyhow::{Context as _, bail};
 use cofferdam_core::arguments::from_pairs;
 use cofferdam_core::json::parse_strict;
 use cofferdam_workflow::{Context, RunPlan, Workflow};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::Arc;
 
@@ -76,7 +78,8 @@ fn text_of(args: &str) -> anyhow::Result<String> {
 }
 
 /// Limits on attachments for this command alone, before environment and file.
-#[derive(Clone, Debug, Default, clap::Args)]
+// Each is called as its key in the configuration is.
+#[derive(Clone, Debug, Default, Serialize, clap::Args)]
 pub(in crate::cli) struct RunSettings {
     /// Bytes of one attachment [default: 10000000]
     #[arg(long, value_name = "BYTES", help_heading = "Limits on attachments")]
@@ -111,26 +114,18 @@ pub(in crate::cli) struct RunSettings {
 }
 
 impl RunSettings {
-    /// The keys of the configuration that are given here, with their values as a variable would
-    /// have them.
-    pub(in crate::cli) fn flags(&self) -> Vec<(&'static str, String)> {
-        let number = |n: Option<u64>| n.map(|n| n.to_string());
-        let text = |text: &Option<String>| text.clone();
-        [
-            ("attachments.max_download_size_bytes", number(self.attachments_max_download_size_bytes)),
-            ("attachments.download_timeout", text(&self.attachments_download_timeout)),
-            ("attachments.max_redirects", number(self.attachments_max_redirects.map(u64::from))),
-            ("attachments.temp_dir_quota_bytes", number(self.attachments_temp_dir_quota_bytes)),
-            ("attachments.allowed_private_hosts", text(&self.attachments_allowed_private_hosts)),
-            ("attachments.allowed_mime_types.image", text(&self.attachments_allowed_mime_types_image)),
-            ("attachments.allowed_mime_types.audio", text(&self.attachments_allowed_mime_types_audio)),
-            ("attachments.allowed_mime_types.video", text(&self.attachments_allowed_mime_types_video)),
-            ("attachments.allowed_mime_types.pdf", text(&self.attachments_allowed_mime_types_pdf)),
-            ("attachments.allowed_mime_types.file", text(&self.attachments_allowed_mime_types_file)),
-        ]
-        .into_iter()
-        .filter_map(|(key, value)| Some((key, value?)))
-        .collect()
+    /// What is given here, by the variables of the configuration before which it stands.
+    pub(in crate::cli) fn variables(&self) -> BTreeMap<String, String> {
+        let given = serde_json::to_value(self).unwrap_or_default();
+        let variable = |(name, value): (&String, &Value)| {
+            let text = match value {
+                Value::Null => return None,
+                Value::String(text) => text.clone(),
+                number => number.to_string(),
+            };
+            Some((format!("COFFERDAM_{}", name.to_uppercase()), text))
+        };
+        given.as_object().into_iter().flatten().filter_map(variable).collect()
     }
 }
 

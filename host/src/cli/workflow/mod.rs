@@ -60,14 +60,6 @@ impl Command {
             _ => None,
         }
     }
-
-    /// What flags say about the configuration.
-    pub(super) fn flags(&self) -> Vec<(&'static str, String)> {
-        match self {
-            Self::Check(arguments) => arguments.settings.flags(),
-            _ => Vec::new(),
-        }
-    }
 }
 
 pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<Exit> {

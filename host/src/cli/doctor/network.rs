@@ -60,11 +60,8 @@ struct ModelReport {
     model: Option<ModelStanding>,
 }
 
-/// Requests under way.
-pub(super) struct PendingProbes {
-    offline: bool,
-    answers: Option<JoinHandle<ProbeAnswers>>,
-}
+/// Requests under way; none offline.
+pub(super) struct PendingProbes(Option<JoinHandle<ProbeAnswers>>);
 
 #[derive(Default)]
 struct ProbeAnswers {
@@ -109,7 +106,7 @@ pub(super) fn ask(config: &Config, offline: bool, findings: &mut Vec<DoctorFindi
             ProbeAnswers { telegram, discord, model }
         })
     });
-    PendingProbes { offline, answers }
+    PendingProbes(answers)
 }
 
 /// What to do about a token or key that is not there; `source` says where one is from, and `other`
@@ -130,7 +127,8 @@ pub(super) fn mend(error: &UnusableKey, source: &str, other: &str) -> String {
 impl PendingProbes {
     /// Waits for the answers; each is there, or given up, within [`PROBE_TIME_MAX`].
     pub(super) fn await_answers(self, config: &Config, findings: &mut Vec<DoctorFinding>) -> NetworkReport {
-        let answers = self.answers.and_then(|answers| answers.join().ok()).unwrap_or_default();
+        let offline = self.0.is_none();
+        let answers = self.0.and_then(|answers| answers.join().ok()).unwrap_or_default();
         let dates = [
             answers.telegram.as_ref().and_then(|(answered, at)| Some((answered.date?, *at))),
             answers.discord.as_ref().and_then(|(found, at)| Some((found.answered.date?, *at))),
@@ -154,14 +152,7 @@ impl PendingProbes {
         });
         let model = answers.model.map(|(probed, _)| model(probed, config, findings));
         let own_authorities = Authorities::authority_count();
-        NetworkReport {
-            offline: self.offline,
-            own_authorities,
-            telegram,
-            discord,
-            model,
-            clock_ahead_seconds,
-        }
+        NetworkReport { offline, own_authorities, telegram, discord, model, clock_ahead_seconds }
     }
 }
 

@@ -7,6 +7,7 @@ use crate::config::Config;
 use anyhow::Context;
 use cofferdam_confine::trial::{ExpectedResult, TrialFolder, TrialResult, table};
 use cofferdam_confine::{ConfinementMode, Report};
+use cofferdam_policy::spell_word;
 use cofferdam_warden::sandbox::workers::{WORKER_BYTES, WORKER_SHA256};
 use serde::Serialize;
 use std::process::{Command, Stdio};
@@ -38,11 +39,8 @@ struct TrialAttempt {
     ok: bool,
 }
 
-const KINDS: [(ConfinementMode, &str); 3] = [
-    (ConfinementMode::Gateway, "gateway"),
-    (ConfinementMode::CallWorker, "call-worker"),
-    (ConfinementMode::CompileWorker, "compile-worker"),
-];
+const KINDS: [ConfinementMode; 3] =
+    [ConfinementMode::Gateway, ConfinementMode::CallWorker, ConfinementMode::CompileWorker];
 
 pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> anyhow::Result<Isolation> {
     let require = config.isolation.require;
@@ -54,7 +52,7 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> anyhow
     };
     // Side by side: nearly all of it is making processes, one for each try.
     let tried = std::thread::scope(|scope| {
-        let threads = KINDS.map(|(who, word)| scope.spawn(move || ProcessKind::try_process(who, word)));
+        let threads = KINDS.map(|who| scope.spawn(move || ProcessKind::try_process(who)));
         threads.map(|thread| thread.join().expect("trying does not panic"))
     });
     for kind in tried {
@@ -89,12 +87,12 @@ struct ProcessKind {
 }
 
 impl ProcessKind {
-    fn try_process(who: ConfinementMode, word: &str) -> anyhow::Result<Self> {
+    fn try_process(who: ConfinementMode) -> anyhow::Result<Self> {
         let trials = table(who);
         let scene = tempfile::tempdir().context("cannot make a folder to try things in")?;
         TrialFolder::prepare(scene.path()).context("cannot make files to try things on")?;
         let mut command = Command::new("/proc/self/exe");
-        command.args(["confine-check", word, "--scene"]).arg(scene.path());
+        command.args(["confine-check", &spell_word(&who), "--scene"]).arg(scene.path());
         command.args(trials.iter().map(|trial| trial.name)).stdin(Stdio::null());
         let output = command.output().context("cannot start this program again")?;
         let text = String::from_utf8_lossy(&output.stdout);

@@ -3,11 +3,10 @@
 
 use super::super::{Exit, Output, audit, call, tell};
 use super::places::{TrialFolders, workspace_from_flags};
-use super::printed::PrintedLines;
+use super::printed;
 use crate::config::Config;
 use crate::gateway::audit_file;
 use crate::gateway::candidate::toml_key;
-use cofferdam_agent::tools::CallRequest;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_policy::ToolPolicy;
 use std::path::PathBuf;
@@ -79,10 +78,7 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
     let name = policy.tool.to_string();
     let attachments = call::attach(&gateway, &places.config, &arguments.attach)?;
     let text = arguments.arguments.text(gateway.toolbox.registry(), &name)?;
-    let printed = PrintedLines::default();
-    let request = call::request(name, text, attachments);
-    let result = call::run_call(&gateway, CallRequest { printed: Some(printed.reporter()), ..request })?;
-    let last = printed.crash_lines(&result);
+    let (result, last) = printed::run_call(&gateway, call::request(name, text, attachments))?;
     if !last.is_empty() {
         tell(&format!("it printed last:\n    {}", last.join("\n    ")));
     }

@@ -6,13 +6,12 @@
 use super::super::{Exit, Output, call, tell};
 use super::case::read_all;
 use super::places::{TrialFolders, workspace_from_flags};
-use super::printed::PrintedLines;
+use super::printed;
 use crate::config::Config;
 use crate::gateway::Gateway;
 use crate::gateway::candidate::Candidate;
 use anyhow::{Context, bail};
 use cofferdam_agent::server::open_regular;
-use cofferdam_agent::tools::CallRequest;
 use cofferdam_core::capability::MOUNTS;
 use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_core::tool::ToolAnswer;
@@ -136,11 +135,8 @@ fn run_case(
     let attached: Vec<_> = case.attachments.iter().map(|file| folder.join(file)).collect();
     let attachments = call::attach(&gateway, &places.config, &attached)?;
     let text = Value::Object(case.arguments.clone()).to_string();
-    let printed = PrintedLines::default();
     let request = call::request(policy.tool.to_string(), Ok(text), attachments);
-    let request = CallRequest { printed: Some(printed.reporter()), ..request };
-    let answer = call::run_call(&gateway, request)?;
-    let last = printed.crash_lines(&answer);
+    let (answer, last) = printed::run_call(&gateway, request)?;
     let (result, sent) = match answer {
         Ok(ToolAnswer { result, attachments, .. }) => (Ok(result), sent_files(&gateway, attachments)?),
         Err(error) => (Err(error), Vec::new()),

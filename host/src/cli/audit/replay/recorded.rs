@@ -22,23 +22,18 @@ pub(super) fn find(active: &Path, arguments: &Arguments) -> anyhow::Result<(u64,
         (None, Some(file)) => LogSelection::Files(std::slice::from_ref(file)),
         (None, None) => LogSelection::Log(active),
     };
-    let read = |wanted: RecordFilter| read_entries(log, EntryRange::All, Some(wanted));
+    let read = |wanted: RecordFilter| records(log, EntryRange::All, wanted);
     let (call, seq) = match arguments.record.parse::<u64>() {
         Err(_) => (arguments.record.clone(), None),
         Ok(seq) => {
-            let record = records(read(Box::new(move |record| record.seq == seq))?)?.pop();
+            let record = read(Box::new(move |record| record.seq == seq))?.pop();
             let record = record.context("the log has no record of this seq")?;
             let facts = facts(&record).context("this record is not about a call of a tool")?;
             (facts.call.as_str().to_owned(), Some(seq))
         }
     };
     let of_call = move |record: &Record| matches!(&record.event, AuditEvent::Outcome(outcome) if outcome.facts.call.as_str() == call);
-    let mut ended: Vec<(u64, CallOutcome)> = Vec::new();
-    for record in records(read(Box::new(of_call))?)? {
-        if let AuditEvent::Outcome(outcome) = record.event {
-            ended.push((record.seq, outcome));
-        }
-    }
+    let mut ended: Vec<_> = read(Box::new(of_call))?.into_iter().filter_map(outcome).collect();
     // A turn that is replayed after a crash ends its calls again.
     let meant =
         ended.iter().position(|(at, outcome)| Some(*at) == seq || (seq.is_some() && outcome.intent == seq));
@@ -46,9 +41,23 @@ pub(super) fn find(active: &Path, arguments: &Arguments) -> anyhow::Result<(u64,
     Ok(ended.swap_remove(meant.unwrap_or(last)))
 }
 
-fn records(entries: cofferdam_warden::audit::Entries) -> anyhow::Result<Vec<Record>> {
+/// The outcome that a log ends with.
+pub(super) fn find_last(active: &Path) -> anyhow::Result<CallOutcome> {
+    let wanted = Box::new(|record: &Record| matches!(record.event, AuditEvent::Outcome(_)));
+    let ended = records(LogSelection::Log(active), EntryRange::Last(1), wanted)?.pop().and_then(outcome);
+    Ok(ended.context("the call has left no outcome")?.1)
+}
+
+fn outcome(record: Record) -> Option<(u64, CallOutcome)> {
+    match record.event {
+        AuditEvent::Outcome(outcome) => Some((record.seq, outcome)),
+        _ => None,
+    }
+}
+
+fn records(log: LogSelection<'_>, range: EntryRange, wanted: RecordFilter) -> anyhow::Result<Vec<Record>> {
     let mut records = Vec::new();
-    for entry in entries {
+    for entry in read_entries(log, range, Some(wanted))? {
         if let LogEntry::Record { record, .. } = entry? {
             records.push(*record);
         }

@@ -2,6 +2,7 @@
 
 use super::Arguments;
 use super::inputs::Inputs;
+use super::recorded;
 use crate::cli::approving::ApproveAll;
 use crate::cli::call;
 use crate::cli::tool::TrialFolders;
@@ -9,13 +10,12 @@ use crate::config::Config;
 use crate::gateway::{Gateway, audit_file};
 use anyhow::Context;
 use cofferdam_agent::tools::{Approver, CallRequest};
-use cofferdam_core::audit::{AuditEvent, CallOutcome, Effect, Record};
+use cofferdam_core::audit::{CallOutcome, Effect};
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::tool::ErrorCode;
 use cofferdam_policy::{ArgumentClass, ToolPolicy};
 use cofferdam_warden::attachments::Attachments;
-use cofferdam_warden::audit::{EntryRange, LogEntry, LogSelection, read_entries};
 use cofferdam_warden::publish;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -46,7 +46,7 @@ pub(super) fn run(
     let gateway = Gateway::to_replay(&places.config, policy, config)?;
     let attachments = call::attach(&gateway, &places.config, &arguments.attach)?;
     make(&gateway, recorded, text, attachments)?;
-    read_outcome(&audit_file(&places.config))
+    recorded::find_last(&audit_file(&places.config))
 }
 
 /// The call, with the names that it had, in no session: the copies are where it looks.
@@ -68,19 +68,6 @@ fn make(
     };
     // Its outcome is read from the audit, as the recorded one was.
     call::run_call(gateway, request).map(drop)
-}
-
-/// The outcome that this log ends with.
-fn read_outcome(active: &Path) -> anyhow::Result<CallOutcome> {
-    let wanted = Box::new(|record: &Record| matches!(record.event, AuditEvent::Outcome(_)));
-    for entry in read_entries(LogSelection::Log(active), EntryRange::Last(1), Some(wanted))? {
-        if let LogEntry::Record { record, .. } = entry?
-            && let AuditEvent::Outcome(outcome) = record.event
-        {
-            return Ok(outcome);
-        }
-    }
-    anyhow::bail!("the call has left no outcome")
 }
 
 /// The paths among the arguments, completed as the policy says.

@@ -119,9 +119,6 @@ impl TypedArguments {
 
     /// The arguments as JSON text, typed by the tool's schema, or why what was typed cannot become
     /// JSON.
-    ///
-    /// # Errors
-    /// A file or standard input that cannot be read.
     pub(super) fn text(
         &self,
         registry: &Registry,

@@ -24,9 +24,6 @@ impl<R: AsyncBufRead + Unpin> TypedLines<R> {
 
     /// The next line; none at the end, and never again after it. Nothing is lost by not waiting for
     /// it.
-    ///
-    /// # Errors
-    /// When it cannot be read, or is too long.
     pub(super) async fn next(&mut self) -> io::Result<Option<String>> {
         if self.ended {
             return Ok(None);

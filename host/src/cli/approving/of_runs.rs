@@ -24,9 +24,6 @@ pub(in crate::cli) enum RunApprovals {
 
 impl RunApprovals {
     /// The one who is here. Legal within a runtime.
-    ///
-    /// # Errors
-    /// When there is no memory for the questions.
     pub(in crate::cli) fn new(config: &Config, approve: bool) -> Result<Self, StoreError> {
         let is_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
         Ok(match (approve, is_terminal) {
@@ -49,9 +46,6 @@ impl RunApprovals {
     }
 
     /// What `running` comes to, while its questions are asked.
-    ///
-    /// # Errors
-    /// When the terminal cannot be read or written.
     pub(in crate::cli) async fn run_while_asking<T>(
         self,
         running: impl Future<Output = T>,

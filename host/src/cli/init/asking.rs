@@ -28,9 +28,6 @@ pub(super) struct InitAnswers {
 
 impl InitAnswers {
     /// Asks everything, and of bots on these platforms. Nothing is written.
-    ///
-    /// # Errors
-    /// When the person gives up.
     pub(super) fn ask(
         environment: &BTreeMap<String, String>,
         platforms: &[Platform],

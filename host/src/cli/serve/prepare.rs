@@ -68,9 +68,6 @@ pub(in crate::cli) struct OpenedOutside {
 }
 
 /// Takes what a confined process no longer reaches.
-///
-/// # Errors
-/// [`FailedStep`].
 pub(in crate::cli) fn open_outside(
     config: &Config,
     purpose: PreparePurpose,
@@ -109,9 +106,6 @@ pub(in crate::cli) fn open_outside(
 }
 
 /// Checks what depends on the tools, and opens the database as the node that this is.
-///
-/// # Errors
-/// [`FailedStep`].
 pub(super) fn open_inside(
     gateway: &Gateway,
     config: &Config,
@@ -141,9 +135,6 @@ fn check_workflows(config: &Config, registry: &Registry, catalog: &Catalog) -> a
 
 /// Looks whether `serve` would come to its first poll; `registry` has the tools as it would load
 /// them, if it could.
-///
-/// # Errors
-/// [`FailedStep`]: what `serve` would say.
 pub(in crate::cli) fn look(config: &Config, registry: Option<&Registry>) -> Result<(), FailedStep> {
     let OpenedOutside { catalog, .. } = open_outside(config, PreparePurpose::Look)?;
     Gateway::check_open(config).map_err(failed(PrepareStep::Gateway))?;

@@ -125,9 +125,6 @@ fn is_from_outside(code: ErrorCode) -> bool {
 }
 
 /// What of policy and component is not as it was, each on a line.
-///
-/// # Errors
-/// A component that cannot be had.
 pub(super) fn changes(
     config: &Config,
     policy: &ToolPolicy,

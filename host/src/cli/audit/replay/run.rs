@@ -23,9 +23,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Makes the call again, with its arguments as JSON text, and tells how it ended.
-///
-/// # Errors
-/// What keeps it from being made.
 pub(super) fn run(
     config: &Config,
     recorded: &CallOutcome,

@@ -10,9 +10,9 @@ use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_policy::{Denial, PolicyProblem, PolicySet, Reason, ToolPolicy};
 use cofferdam_review::explain::{Explained, explain};
 use cofferdam_review::mend::{self, Remedy, Suggestion};
+use serde_json::{Value, json};
 use std::io::Write;
 
-mod json;
 mod text;
 
 #[derive(Debug, clap::Args)]
@@ -49,7 +49,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments, out: &mut dyn Write) -
     let (policies, registry) = gateway::review(config, dir)?;
     let answer = answer(&policies, &registry, &arguments.call)?;
     if arguments.output.json {
-        writeln!(out, "{}", json::to_json(&answer))?;
+        writeln!(out, "{}", answer.to_json())?;
     } else {
         text::write(&answer, dir.is_none(), out)?;
     }
@@ -133,6 +133,44 @@ impl Explanation<'_> {
             (None, false) => "ask",
             (None, true) => "permit",
         }
+    }
+
+    /// The explanation for programs, which can make `suggestions[].edits[]`.
+    fn to_json(&self) -> Value {
+        let policy = self.policy;
+        json!({
+            "tool": self.tool,
+            "verdict": self.verdict(),
+            "code": self.refusal.as_ref().map(|refusal| refusal.code),
+            "reason": self.refusal.as_ref().map(|refusal| &refusal.message),
+            "profile": policy.map(|policy| &policy.profile),
+            "policy_sha256": policy.map(|policy| &policy.sha256),
+            "asks": self.asks,
+            "problems": self.problems,
+            "arguments": self.places.iter().map(|place| self.argument(place)).collect::<Vec<_>>(),
+            "change_call": self.change_call,
+            "suggestions": self.suggestions,
+        })
+    }
+
+    fn argument(&self, place: &Explained) -> Value {
+        let rule = self.policy.zip(place.line);
+        let mounts = place.mounts.iter();
+        json!({
+            "name": place.at,
+            "class": place.class,
+            "values": place.values,
+            "rule": rule.map(|(policy, line)| json!({ "file": policy.file, "line": line })),
+            "mounts": mounts
+                .map(|(guest, (access, at))| json!({ "guest": guest, "access": access, "at": at }))
+                .collect::<Vec<_>>(),
+            "hosts": place.hosts.iter().map(|(host, at)| json!({ "host": host, "at": at })).collect::<Vec<_>>(),
+            "denied": place
+                .denials
+                .iter()
+                .map(|told| json!({ "code": told.denial.code, "reason": told.denial.reason, "at": told.decided_at }))
+                .collect::<Vec<_>>(),
+        })
     }
 
     /// A refusal that lies in the call itself.

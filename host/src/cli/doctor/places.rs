@@ -40,17 +40,9 @@ struct FolderFacts {
     cannot: Vec<&'static str>,
 }
 
-/// Who besides the owner may do what, at most.
-#[derive(Clone, Copy)]
-struct OtherAccess {
-    /// Bits that must not be set.
-    forbidden: u32,
-    /// What takes them away.
-    chmod: &'static str,
-}
-
-const PRIVATE: OtherAccess = OtherAccess { forbidden: 0o077, chmod: "go=" };
-const UNWRITABLE: OtherAccess = OtherAccess { forbidden: 0o022, chmod: "go-w" };
+/// Bits that must not be set for others than the owner, and what takes them away.
+const PRIVATE: (u32, &str) = (0o077, "go=");
+const UNWRITABLE: (u32, &str) = (0o022, "go-w");
 
 pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> Vec<FolderReport> {
     let vault = config.workspace.root.join("vault");
@@ -95,7 +87,7 @@ fn spool(config: &Config) -> Option<DoctorFinding> {
 fn place(
     what: &'static str,
     path: &Path,
-    allowed: OtherAccess,
+    (forbidden, chmod): (u32, &str),
     findings: &mut Vec<DoctorFinding>,
 ) -> FolderReport {
     let (shown, word) = (path.display().to_string(), shell(path));
@@ -116,11 +108,11 @@ fn place(
             mend(format!("chown {us} {word}")),
         );
     }
-    if meta.mode() & allowed.forbidden != 0 {
+    if meta.mode() & forbidden != 0 {
         let mode = octal(&meta);
         problem(
             format!("{what} {shown} is open to others (mode {mode})"),
-            mend(format!("chmod {} {word}", allowed.chmod)),
+            mend(format!("chmod {chmod} {word}")),
         );
     }
     let (free_bytes, free_inodes) = (free(path), free_inodes(path));

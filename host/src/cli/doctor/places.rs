@@ -121,15 +121,14 @@ fn place(
         "state" => Some("[state] dir"),
         _ => None,
     };
-    if meta.is_dir() && free_bytes.is_some_and(|free| free < FREE_BYTES_MIN) {
-        let (free, least) = (free_bytes.unwrap_or(0) >> 20, FREE_BYTES_MIN >> 20);
+    if let Some(free) = free_bytes.filter(|free| meta.is_dir() && *free < FREE_BYTES_MIN) {
+        let (free, least) = (free >> 20, FREE_BYTES_MIN >> 20);
         problem(
             format!("{what} {shown} has {free} MiB of free space"),
             format!("make room: at least {least} MiB"),
         );
     }
-    if meta.is_dir() && free_inodes.is_some_and(|free| free < FREE_INODES_MIN) {
-        let free = free_inodes.unwrap_or(0);
+    if let Some(free) = free_inodes.filter(|free| meta.is_dir() && *free < FREE_INODES_MIN) {
         problem(
             format!("{what} {shown} has room for {free} more files, however small"),
             format!("remove files there: at least {FREE_INODES_MIN}"),

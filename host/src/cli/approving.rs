@@ -27,7 +27,6 @@ use tokio::io::AsyncBufRead;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
-/// The channel of this terminal.
 const CHANNEL: &str = "terminal";
 /// Lines that are kept while a question waits; for more there is a word.
 pub(super) const KEPT_LINES_MAX: usize = 16;
@@ -57,7 +56,6 @@ pub(super) struct TerminalQuestions {
     kept_max: usize,
 }
 
-/// One of them.
 struct TerminalQuestion {
     /// What an answer names it by.
     id: String,
@@ -87,7 +85,6 @@ impl TerminalQuestions {
         self.kept.pop_front()
     }
 
-    /// Asks here.
     pub(super) fn approver(&self) -> Arc<dyn Approver> {
         let board = Terminal { ask: self.ask.clone(), open: Mutex::default() };
         let slot = TurnSlot::new(&TurnPlaces::new(1));

@@ -9,7 +9,6 @@ use cofferdam_warden::audit::AuditError;
 use std::error::Error;
 use std::path::Path;
 
-/// An error in words.
 pub(super) fn describe_error(error: &anyhow::Error) -> String {
     let error: &(dyn Error + 'static) = error.as_ref();
     with_causes(error)

@@ -92,7 +92,6 @@ fn exists_error(file: &Path) -> anyhow::Error {
     )
 }
 
-/// Asks, then writes.
 fn ask_and_write(file: &Path, platforms: &[Platform]) -> anyhow::Result<Exit> {
     let token_file = |platform: Platform| file.with_extension(platform.file_suffix());
     let [telegram, discord] = Platform::ALL.map(token_file);

@@ -14,7 +14,6 @@ const PATIENCE: StatusDelays = StatusDelays { doing: EVERY, saying: EVERY };
 /// On a terminal a line must not wrap, or it could not be written over.
 const COLUMNS: usize = 76;
 
-/// The line.
 pub(super) struct ProgressLine {
     err: Stderr,
     on_terminal: bool,
@@ -29,7 +28,6 @@ impl ProgressLine {
         LiveStatus::start(Self { err: tokio::io::stderr(), on_terminal, stands: false }, PATIENCE)
     }
 
-    /// Clears it.
     pub(super) async fn clear(mut self) {
         if self.stands {
             self.write("\r\x1b[K").await;

@@ -69,7 +69,6 @@ struct UnreadablePart {
     reason: String,
 }
 
-/// How one channel is.
 #[derive(Serialize)]
 struct ChannelStatus {
     bot: Option<String>,
@@ -162,7 +161,6 @@ struct WorkspaceStatus {
     state_free_bytes: Option<u64>,
 }
 
-/// The newest record of the audit.
 #[derive(Serialize)]
 struct NewestRecord {
     head: Head,

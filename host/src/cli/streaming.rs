@@ -12,7 +12,6 @@ struct AnswerStream {
     others: Arc<dyn StepListener>,
 }
 
-/// A piece of what is said.
 #[derive(Debug)]
 pub(super) enum AnswerPiece {
     /// What was said until here is a text of its own.

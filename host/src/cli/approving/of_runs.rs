@@ -12,7 +12,6 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 use tokio::io::BufReader;
 
-/// Who approves calls of a run.
 pub(in crate::cli) enum RunApprovals {
     /// Each call that its policy asks about is refused.
     Nobody,

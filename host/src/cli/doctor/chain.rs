@@ -16,7 +16,6 @@ pub(super) const CHAIN_TIME_MAX: Duration = Duration::from_secs(20);
 /// audit yet.
 pub(super) struct Checking(Option<Receiver<(Value, Option<String>)>>);
 
-/// Begins the check.
 pub(super) fn begin(config: &Config) -> Checking {
     if ChainPlace::find_all(&config.state_dir).is_ok_and(|chains| chains.is_empty()) {
         return Checking(None);
@@ -35,7 +34,6 @@ pub(super) fn begin(config: &Config) -> Checking {
     Checking(Some(given))
 }
 
-/// Waits for its end.
 pub(super) fn end(Checking(given): Checking, limit: Duration, findings: &mut Vec<DoctorFinding>) -> Value {
     let Some(given) = given else { return Value::Null };
     let mend = "cofferdam audit verify";

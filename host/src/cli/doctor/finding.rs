@@ -8,7 +8,6 @@ use std::path::Path;
 pub(super) struct DoctorFinding {
     pub(super) section: &'static str,
     pub(super) weight: Severity,
-    /// What is wrong.
     pub(super) what: String,
     /// The command that mends it, or the line of the configuration: `[section] key = value`.
     pub(super) mend: String,

@@ -28,7 +28,6 @@ struct WorkerProgram {
     bytes: usize,
 }
 
-/// One try.
 #[derive(Serialize)]
 struct TrialAttempt {
     who: ConfinementMode,

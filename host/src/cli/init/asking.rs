@@ -18,7 +18,6 @@ use std::time::Duration;
 /// A server that has not answered by then is not reached.
 const CHECK_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// What the person said.
 pub(super) struct InitAnswers {
     /// The bots that were asked about, with a token or without.
     bots: Vec<BotAnswers>,

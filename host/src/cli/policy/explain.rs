@@ -26,7 +26,6 @@ pub(in crate::cli) struct Arguments {
     output: Output,
 }
 
-/// What there is to say of a call.
 #[derive(Default)]
 struct Explanation<'a> {
     tool: String,
@@ -126,7 +125,6 @@ impl Explanation<'_> {
         }
     }
 
-    /// The verdict in a word.
     fn verdict(&self) -> &'static str {
         match (&self.refusal, self.asks.is_empty()) {
             (Some(_), _) => "deny",

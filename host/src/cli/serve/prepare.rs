@@ -15,12 +15,10 @@ use cofferdam_agent::voice::Voice;
 use cofferdam_store::{DatabaseView, Store};
 use std::sync::Arc;
 
-/// A step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum PrepareStep {
     /// There is something to serve.
     Channel,
-    /// The bot's token.
     Token,
     /// The model, its key and its instructions.
     Provider,
@@ -34,7 +32,6 @@ pub(in crate::cli) enum PrepareStep {
     Workflows,
     /// What groups may do.
     Groups,
-    /// The database.
     Database,
 }
 

@@ -38,7 +38,6 @@ impl Hangup {
     }
 }
 
-/// The signals that ask for a reload.
 pub(super) struct ReloadSignals {
     by_command: Signal,
     by_hangup: Option<Signal>,

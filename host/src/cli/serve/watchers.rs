@@ -19,14 +19,12 @@ use tokio_util::sync::CancellationToken;
 /// How often the note is brought up to date, if there is news.
 const NOTED_EVERY: Duration = Duration::from_secs(5);
 
-/// Who watches, and what they see.
 pub(super) struct Watchers {
     monitor: Option<Monitor>,
     /// The one who has started this process, or nobody.
     pub(super) manager: Arc<ServiceManager>,
     /// The gateway, once it is there.
     pub(super) watching: Arc<Watching>,
-    /// The note.
     pub(super) presence: Arc<Presence>,
 }
 

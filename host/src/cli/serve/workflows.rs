@@ -36,7 +36,6 @@ pub(in crate::cli) fn executor(
     }
 }
 
-/// The channels that are configured.
 pub(super) fn channels(config: &Config) -> Vec<&'static str> {
     gateway::channels(config).iter().map(|channel| channel.name).collect()
 }

@@ -7,9 +7,7 @@ use cofferdam_review::tool::Case;
 use std::io::Read;
 use std::path::Path;
 
-/// Longest case file.
 const CASE_BYTES_MAX: u64 = 4 << 20;
-/// Cases of one tool.
 const CASES_MAX: usize = 1000;
 
 /// The cases of a folder, by file name.

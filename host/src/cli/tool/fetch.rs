@@ -187,7 +187,6 @@ fn check(fetched: &Fetched) -> anyhow::Result<()> {
     }
 }
 
-/// What became of one of them.
 struct FetchResult<'d> {
     reference: &'d ImageReference,
     signers: &'d BTreeSet<SignerKey>,

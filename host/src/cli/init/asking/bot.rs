@@ -18,7 +18,6 @@ pub(in super::super) enum Platform {
     Discord,
 }
 
-/// What the person said of one bot.
 pub(in super::super) struct BotAnswers {
     pub(in super::super) platform: Platform,
     /// Its token, as it was typed.
@@ -35,7 +34,6 @@ enum PlatformApi {
 
 /// What a platform says of a token.
 struct TokenFacts {
-    /// The bot, by its name.
     bot: Result<String, ProbeError>,
     /// What would keep it from serving all the same.
     obstacles: Vec<String>,

@@ -9,7 +9,6 @@ use cofferdam_agent::server::{Address, ServerScope, check_key};
 use cofferdam_core::secret::Secret;
 use std::collections::BTreeMap;
 
-/// A model.
 pub(super) struct ModelAnswers {
     kind: &'static str,
     /// None where it is the kind's own.
@@ -20,7 +19,6 @@ pub(super) struct ModelAnswers {
 
 /// Where its key is.
 pub(super) enum KeySource {
-    /// There is none.
     Nowhere,
     /// In the environment.
     Variable(String),
@@ -35,7 +33,6 @@ const KINDS: [(&str, ProviderKind); 4] = [
     ("anthropic", ProviderKind::Anthropic),
 ];
 
-/// What came of a try.
 enum ModelTrial {
     Keep,
     /// Ask everything again.

@@ -14,10 +14,10 @@ use cofferdam_core::audit::{CallOutcome, Effect};
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::tool::ErrorCode;
-use cofferdam_policy::{ArgumentClass, ToolPolicy};
+use cofferdam_policy::ToolPolicy;
+use cofferdam_policy::rulings::rulings;
 use cofferdam_warden::attachments::Attachments;
 use cofferdam_warden::publish;
-use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -67,37 +67,18 @@ fn make(
     call::run_call(gateway, request).map(drop)
 }
 
-/// The paths among the arguments, completed as the policy says.
+/// The paths among the arguments, completed as the policy says. What is denied is not looked at.
 fn judged_paths(text: &str, policy: &ToolPolicy) -> BTreeSet<GuestPath> {
     let mut paths = BTreeSet::new();
     // What is no JSON is refused by the call.
     if let Ok(mut arguments) = parse_strict(text) {
         policy.complete(&mut arguments);
-        collect("", &arguments, policy, &mut paths);
+        let _ = rulings(&arguments, policy, |_, ruled| {
+            paths.extend(ruled.ok().and_then(|ruling| ruling.path));
+            Ok(())
+        });
     }
     paths
-}
-
-fn collect(at: &str, value: &Value, policy: &ToolPolicy, paths: &mut BTreeSet<GuestPath>) {
-    match value {
-        Value::Object(fields) => {
-            for (key, value) in fields {
-                let at = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
-                collect(&at, value, policy, paths);
-            }
-        }
-        Value::Array(items) => {
-            for (n, item) in items.iter().enumerate() {
-                let own = format!("{at}[{n}]");
-                let at = if policy.class(&own).is_some() { own } else { format!("{at}[]") };
-                collect(&at, item, policy, paths);
-            }
-        }
-        Value::String(text) if matches!(policy.class(at), Some(ArgumentClass::Path(_))) => {
-            paths.extend(GuestPath::parse(text).ok());
-        }
-        _ => {}
-    }
 }
 
 /// Copies the files of the call. These effects are what the call itself did to them, and are taken

@@ -12,9 +12,9 @@ use std::time::Duration;
 /// A check that takes longer is left to `audit verify`: some gigabytes.
 pub(super) const CHAIN_TIME_MAX: Duration = Duration::from_secs(20);
 
-/// A check under way: what `audit verify --json` says, and what is wrong. None where there is no
-/// audit yet.
-pub(super) struct Checking(Option<Receiver<(Value, Option<String>)>>);
+/// A check under way: what `audit verify --json` says, and whether all is sound. None where there
+/// is no audit yet.
+pub(super) struct Checking(Option<Receiver<anyhow::Result<(Value, bool)>>>);
 
 pub(super) fn begin(config: &Config) -> Checking {
     if ChainPlace::find_all(&config.state_dir).is_ok_and(|chains| chains.is_empty()) {
@@ -23,36 +23,29 @@ pub(super) fn begin(config: &Config) -> Checking {
     let config = config.clone();
     let (give, given) = channel();
     // Not waited for: it reads, and ends with the process at the latest.
-    std::thread::spawn(move || {
-        let (said, wrong) = match audit::check(&config) {
-            Ok((said, true)) => (said, None),
-            Ok((said, false)) => (said, Some("the audit's chain is broken".to_owned())),
-            Err(error) => (Value::Null, Some(format!("the audit cannot be read: {error}"))),
-        };
-        drop(give.send((said, wrong)));
-    });
+    std::thread::spawn(move || drop(give.send(audit::check(&config))));
     Checking(Some(given))
 }
 
 pub(super) fn end(Checking(given): Checking, limit: Duration, findings: &mut Vec<DoctorFinding>) -> Value {
     let Some(given) = given else { return Value::Null };
     let mend = "cofferdam audit verify";
-    match given.recv_timeout(limit) {
-        Ok((said, wrong)) => {
-            findings.extend(wrong.map(|what| DoctorFinding::problem("audit", what, mend)));
-            said
-        }
+    let problem = |what: &str| DoctorFinding::problem("audit", what, mend);
+    let (said, finding) = match given.recv_timeout(limit) {
+        Ok(Ok((said, true))) => return said,
+        Ok(Ok((said, false))) => (said, problem("the audit's chain is broken")),
+        Ok(Err(error)) => (Value::Null, problem(&format!("the audit cannot be read: {error}"))),
         Err(RecvTimeoutError::Timeout) => {
-            let what =
-                format!("the audit is too long to be checked within {} s, so it was not", limit.as_secs());
-            findings.push(DoctorFinding::notice("audit", what, mend));
-            json!({ "ok": null })
+            let seconds = limit.as_secs();
+            let what = format!("the audit is too long to be checked within {seconds} s, so it was not");
+            (json!({ "ok": null }), DoctorFinding::notice("audit", what, mend))
         }
         Err(RecvTimeoutError::Disconnected) => {
-            findings.push(DoctorFinding::problem("audit", "the check of the audit broke off", mend));
-            json!({ "ok": false })
+            (json!({ "ok": false }), problem("the check of the audit broke off"))
         }
-    }
+    };
+    findings.push(finding);
+    said
 }
 
 #[cfg(test)]

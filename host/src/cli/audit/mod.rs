@@ -10,7 +10,7 @@ mod verify;
 use super::{Exit, Output};
 use crate::config::Config;
 use cofferdam_store::DatabaseView;
-use cofferdam_warden::audit::{BadHead, Head};
+use cofferdam_warden::audit::Head;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -49,13 +49,11 @@ fn told_heads(config: &Config) -> anyhow::Result<BTreeMap<String, Head>> {
         Some(look) => look.audit_heads()?,
         None => BTreeMap::new(),
     };
-    let read = |(node, head): (String, String)| match head.parse() {
-        Ok(head) => Some((node, head)),
-        Err(error) => {
-            let error: BadHead = error;
+    let read = |(node, head): (String, String)| {
+        let head = head.parse::<Head>().inspect_err(|error| {
             tracing::warn!(%error, node, "what the database has of a node is no head of an audit");
-            None
-        }
+        });
+        Some((node, head.ok()?))
     };
     Ok(heads.into_iter().filter_map(read).collect())
 }

@@ -8,7 +8,7 @@ use cofferdam_store::{DatabaseView, FILE_NAME, StoreError, StoreLocation, Waitin
 use serde::Serialize;
 use std::fmt;
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(super) struct Database {
     /// `sqlite` or `postgres`.
     engine: &'static str,
@@ -39,26 +39,17 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> Option
             ("postgres", Some(at.server().to_owned()), Some(at.schema().to_owned()))
         }
     };
-    let of = |version, sound, waiting, serves| Database {
-        engine,
-        server: server.clone(),
-        schema: schema.clone(),
-        serves,
-        version,
-        known,
-        sound,
-        waiting,
-    };
+    let database = Database { engine, server, schema, known, ..Database::default() };
     let look = match DatabaseView::open(&config.store.location) {
         Ok(look) => look,
         Err(error) => {
             findings.push(closed(config, &error));
-            return Some(of(None, false, None, None));
+            return Some(database);
         }
     };
     let Some(look) = look else {
         // The first `serve` makes the tables.
-        return server.is_some().then(|| of(Some(0), true, None, None));
+        return database.server.is_some().then(|| Database { version: Some(0), sound: true, ..database });
     };
     let version = look.version();
     if version > known {
@@ -68,7 +59,7 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> Option
     let damage = look.damage().unwrap_or_else(|error| Some(error.to_string()));
     let (sound, waiting) = (damage.is_none(), look.count_waiting().ok().filter(|_| version == known));
     findings.extend(damage.map(|said| damaged(config, &said)));
-    Some(of(Some(version), sound, waiting, who_serves(&look)))
+    Some(Database { version: Some(version), sound, waiting, serves: who_serves(&look), ..database })
 }
 
 /// The processes that serve, where the database knows.

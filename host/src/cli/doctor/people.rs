@@ -27,7 +27,7 @@ pub(super) struct PeopleReport {
     waiting: usize,
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct AllowedPeople {
     channel: String,
     id: String,
@@ -130,10 +130,8 @@ fn configured_people(
             channel: channel.to_owned(),
             id: user.to_string(),
             origin: if in_environment { "environment" } else { "file" },
-            name: None,
-            since: None,
-            by: None,
             remove,
+            ..AllowedPeople::default()
         }
     };
     users.iter().map(allowed).collect()

@@ -89,11 +89,7 @@ impl Arguments {
 }
 
 fn verdict(text: &str) -> Result<VerdictKind, String> {
-    match text {
-        "permit" => Ok(VerdictKind::Permit),
-        "deny" => Ok(VerdictKind::Deny),
-        _ => Err("write permit or deny".to_owned()),
-    }
+    serde_json::from_value(text.into()).map_err(|_| "write permit or deny".to_owned())
 }
 
 fn code(text: &str) -> Result<ErrorCode, String> {

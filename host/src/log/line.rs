@@ -112,14 +112,11 @@ impl Visit for EventFields {
 impl LogLine<'_> {
     /// The line, its newline included.
     pub(super) fn format(&self, format: LogFormat) -> String {
+        let Self { time, level, target, fields } = self;
         match format {
-            LogFormat::Text => self.text(),
+            LogFormat::Text => format!("{time} {:>5} {target}: {}\n", level.as_str(), fields.words()),
             LogFormat::Json => self.json(),
         }
-    }
-
-    fn text(&self) -> String {
-        format!("{} {:>5} {}: {}\n", self.time, self.level.as_str(), self.target, self.fields.words())
     }
 
     fn json(&self) -> String {

@@ -156,17 +156,15 @@ fn fetch_one(
     signers: &BTreeSet<SignerKey>,
     settings: &Settings,
 ) -> anyhow::Result<()> {
-    let mut last = None;
-    let mut progress = |FetchProgress { bytes, of }: FetchProgress| match last {
-        None => {
-            tell(&format!("fetching {reference}: {}", ByteSize(of)));
-            last = Some(Instant::now());
+    let mut last: Option<Instant> = None;
+    let mut progress = |FetchProgress { bytes, of }: FetchProgress| {
+        if last.is_some_and(|told| told.elapsed() < EVERY) {
+            return;
         }
-        Some(told) if told.elapsed() >= EVERY => {
-            tell(&format!("fetching {reference}: {bytes} of {of} bytes"));
-            last = Some(Instant::now());
+        match last.replace(Instant::now()) {
+            None => tell(&format!("fetching {reference}: {}", ByteSize(of))),
+            Some(_) => tell(&format!("fetching {reference}: {bytes} of {of} bytes")),
         }
-        Some(_) => {}
     };
     let fetched = runtime()?.block_on(cofferdam_oci::fetch(reference, signers, settings, &mut progress))?;
     check(&fetched)?;

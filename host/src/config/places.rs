@@ -59,13 +59,9 @@ impl KeyPositions {
 
     /// The line of the key, or of what it would be in.
     fn line(&self, key: &str) -> Option<(&str, usize)> {
-        let mut key = key;
-        loop {
-            if let Some(line) = self.lines.get(key) {
-                return Some((self.file.as_deref()?, *line));
-            }
-            key = key.rsplit_once('.')?.0;
-        }
+        let mut around = std::iter::successors(Some(key), |key| Some(key.rsplit_once('.')?.0));
+        let line = around.find_map(|key| self.lines.get(key))?;
+        Some((self.file.as_deref()?, *line))
     }
 }
 

@@ -253,15 +253,10 @@ pub(super) fn find_bad_path(table: &Table) -> Option<(&'static str, String)> {
 /// Makes relative paths of a file relative to the file's folder instead of the current one.
 pub(super) fn anchor_paths(table: &mut Table, base: &Path) {
     for (key, ..) in KEYS.iter().filter(|(_, kind, _)| *kind == File) {
-        if let Some(Value::String(path)) = get_mut(table, key) {
-            *path = base.join(&*path).to_string_lossy().into_owned();
+        let path = get(table, key).and_then(Value::as_str).map(|path| base.join(path));
+        if let Some(path) = path {
+            let path = Value::String(path.to_string_lossy().into_owned());
+            set(table, key, path).expect("a key that is there lies in tables");
         }
     }
-}
-
-fn get_mut<'a>(table: &'a mut Table, key: &str) -> Option<&'a mut Value> {
-    let (sections, name) = key.rsplit_once('.')?;
-    let inner =
-        sections.split('.').try_fold(table, |table, section| table.get_mut(section)?.as_table_mut())?;
-    inner.get_mut(name)
 }

@@ -41,10 +41,8 @@ pub(super) fn gateway(paths: &GatewayPaths, ports: Option<&[u16]>) -> Result<Opt
     // Names resolve over UNIX sockets of the system's resolver, which the newest right would
     // refuse.
     let handled = AccessFs::from_all(NEWEST) & !BitFlags::from(AccessFs::ResolveUnix);
-    let mut rules = match ports {
-        Some(_) => ruleset(handled, AccessNet::from_all(ABI::V4))?,
-        None => ruleset(handled, AccessNet::BindTcp.into())?,
-    };
+    let tcp = if ports.is_some() { AccessNet::from_all(ABI::V4) } else { AccessNet::BindTcp.into() };
+    let mut rules = ruleset(handled, tcp)?;
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
     // No device or FIFO is made, no socket, and nothing there is a program.
     let write = AccessFs::from_all(ABI::V3)
@@ -85,7 +83,6 @@ pub(super) fn gateway(paths: &GatewayPaths, ports: Option<&[u16]>) -> Result<Opt
     for port in ports.unwrap_or_default() {
         rules = rules.add_rule(NetPort::new(*port, AccessNet::ConnectTcp)).map_err(landlock_error)?;
     }
-    let tcp = if ports.is_some() { AccessNet::from_all(ABI::V4) } else { AccessNet::BindTcp.into() };
     restrict(rules, handled, tcp)
 }
 
@@ -127,18 +124,16 @@ fn restrict(
     if ruleset == RulesetStatus::NotEnforced {
         return Ok(None);
     }
-    let names = |text: String| text.split(" | ").map(str::to_owned).filter(|name| !name.is_empty()).collect();
     Ok(Some(Landlock {
         abi: kernel_abi.map_or(effective_abi as u32, |abi| u32::try_from(abi).unwrap_or(0)),
-        files: names(describe_flags(handled & AccessFs::from_all(effective_abi))),
-        tcp: names(describe_flags(AccessNet::from_all(effective_abi) & tcp)),
-        scoped: names(describe_flags(Scope::from_all(effective_abi))),
+        files: flag_names(handled & AccessFs::from_all(effective_abi)),
+        tcp: flag_names(AccessNet::from_all(effective_abi) & tcp),
+        scoped: flag_names(Scope::from_all(effective_abi)),
     }))
 }
 
-/// The flags by name, with ` | ` between.
-fn describe_flags<T: ::landlock::Access + std::fmt::Debug>(flags: BitFlags<T>) -> String {
-    flags.iter().map(|flag| format!("{flag:?}")).collect::<Vec<_>>().join(" | ")
+fn flag_names<T: Access + std::fmt::Debug>(flags: BitFlags<T>) -> Vec<String> {
+    flags.iter().map(|flag| format!("{flag:?}")).collect()
 }
 
 fn landlock_error(error: RulesetError) -> ConfineError {

@@ -23,6 +23,7 @@ pub use report::{
     Seccomp,
 };
 pub use rlimits::{COMPILE_CPU_SECONDS, WORKER_DATA_BYTES_MAX, WORKER_FD_MAX};
+pub use status::own_program;
 
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -145,13 +146,4 @@ pub fn gateway(paths: &GatewayPaths, ports: Option<&[u16]>) -> Result<Report, Co
     let landlock = landlock::gateway(paths, ports)?;
     let filtered = seccomp::gateway()?;
     status.report(ConfinementMode::Gateway, landlock, filtered, rlimits)
-}
-
-/// The program itself, its loader (to be executed) and its libraries' folders (to be read), for
-/// [`GatewayPaths`].
-///
-/// # Errors
-/// [`ConfineError::Proc`].
-pub fn own_program() -> Result<GatewayPaths, ConfineError> {
-    status::own_program()
 }

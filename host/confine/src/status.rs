@@ -68,8 +68,12 @@ fn failed(cause: std::io::Error) -> ConfineError {
     ConfineError::Proc(STATUS, cause)
 }
 
-/// The files that are mapped to be executed: the program, its loader, its libraries.
-pub(super) fn own_program() -> Result<GatewayPaths, ConfineError> {
+/// The program itself, its loader (to be executed) and its libraries' folders (to be read), for
+/// [`GatewayPaths`]: what is mapped to be executed.
+///
+/// # Errors
+/// [`ConfineError::Proc`].
+pub fn own_program() -> Result<GatewayPaths, ConfineError> {
     let text = fs::read_to_string(MAPS).map_err(|cause| ConfineError::Proc(MAPS, cause))?;
     let program = PathBuf::from("/proc/self/exe");
     let mut paths = GatewayPaths { execute: vec![program], ..GatewayPaths::default() };

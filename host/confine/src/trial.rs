@@ -18,7 +18,7 @@ mod deeds;
 mod table;
 
 pub use child::run_in_child;
-pub use table::{GATEWAY, WORKER};
+use table::{GATEWAY, GATEWAY_NEVER, WORKER, WORKER_NEVER};
 
 /// What must become of a try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,12 +94,9 @@ pub fn table(who: ConfinementMode) -> Vec<Trial> {
         _ => *trial,
     };
     match who {
-        ConfinementMode::Gateway => GATEWAY.to_vec(),
-        ConfinementMode::CallWorker => WORKER.to_vec(),
-        ConfinementMode::CompileWorker => {
-            let own = WORKER.iter().filter(|trial| !trial.name.starts_with("system call "));
-            own.map(compiles).collect()
-        }
+        ConfinementMode::Gateway => [GATEWAY, GATEWAY_NEVER].concat(),
+        ConfinementMode::CallWorker => [WORKER, WORKER_NEVER].concat(),
+        ConfinementMode::CompileWorker => WORKER.iter().map(compiles).collect(),
     }
 }
 

@@ -18,17 +18,13 @@ macro_rules! never {
     };
 }
 
-/// What a worker may and may not. What reads mounts or cache begins with `read `, what any argument
-/// would be refused for with `system call `.
-pub const WORKER: &[Trial] =
-    &concat::<{ DEEDS.len() }, { CALLS.len() }, { DEEDS.len() + CALLS.len() }>(&DEEDS, &CALLS);
-
 const WRITE: libc::c_long = libc::PROT_WRITE as libc::c_long;
 const WRITE_EXECUTE: libc::c_long = WRITE | libc::PROT_EXEC as libc::c_long;
 /// Typed text in a terminal's input, as if its user had.
 const TIOCSTI: libc::c_long = 0x5412;
 
-const DEEDS: [Trial; 55] = [
+/// What a worker may and may not. What reads mounts or cache begins with `read `.
+pub(super) const WORKER: &[Trial] = &[
     expect_done("read a file of a mount", |s| read(s.open_in_mount("file", OFlags::RDONLY)?)),
     expect_done("read a file in a folder of a mount", |s| {
         read(s.open_in_mount("folder/inner", OFlags::RDONLY)?)
@@ -164,7 +160,8 @@ const DEEDS: [Trial; 55] = [
     expect_refused("connect to a port", |s| deeds::connect(s.port(0)?)),
 ];
 
-const CALLS: [Trial; 52] = never![
+/// What a worker would be refused for any argument.
+pub(super) const WORKER_NEVER: &[Trial] = &never![
     SYS_socket SYS_connect SYS_bind SYS_listen SYS_accept4 SYS_sendmsg SYS_sendmmsg SYS_kill SYS_tkill SYS_rt_sigqueueinfo SYS_pidfd_open
     SYS_pidfd_send_signal SYS_pidfd_getfd SYS_clone3 SYS_execve SYS_execveat SYS_ptrace SYS_process_vm_readv
     SYS_process_vm_writev SYS_mount SYS_umount2 SYS_pivot_root SYS_chroot SYS_fsopen SYS_open_tree SYS_unshare
@@ -175,10 +172,7 @@ const CALLS: [Trial; 52] = never![
 ];
 
 /// What a gateway may and may not.
-pub const GATEWAY: &[Trial] =
-    &concat::<{ OWN.len() }, { NEVER.len() }, { OWN.len() + NEVER.len() }>(&OWN, &NEVER);
-
-const OWN: [Trial; 17] = [
+pub(super) const GATEWAY: &[Trial] = &[
     expect_done("create a file in the workspace", |s| {
         s.open_in_mount("new", OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL).map(drop)
     }),
@@ -219,22 +213,9 @@ const OWN: [Trial; 17] = [
     expect_refused("listen on a port", |_| deeds::listen().map(drop)),
 ];
 
-const NEVER: [Trial; 22] = never![
+/// What a gateway would be refused for any argument.
+pub(super) const GATEWAY_NEVER: &[Trial] = &never![
     SYS_ptrace SYS_process_vm_readv SYS_process_vm_writev SYS_pidfd_getfd SYS_mount SYS_umount2 SYS_pivot_root
     SYS_chroot SYS_fsopen SYS_open_tree SYS_unshare SYS_setns SYS_bpf SYS_perf_event_open SYS_userfaultfd
     SYS_io_uring_setup SYS_keyctl SYS_init_module SYS_kexec_load SYS_reboot SYS_swapon SYS_mknodat
 ];
-
-/// Two tables as one.
-const fn concat<const A: usize, const B: usize, const ALL: usize>(
-    a: &[Trial; A],
-    b: &[Trial; B],
-) -> [Trial; ALL] {
-    let mut all = [a[0]; ALL];
-    let mut at = 0;
-    while at < ALL {
-        all[at] = if at < A { a[at] } else { b[at - A] };
-        at += 1;
-    }
-    all
-}

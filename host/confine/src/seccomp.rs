@@ -210,24 +210,24 @@ pub(super) fn worker(kind: WorkerKind) -> Result<bool, ConfineError> {
     // glibc then falls back to clone, whose flags can be seen; and wasmtime copies where it would
     // share memory files, which no limit of memory counts.
     let absent = [libc::SYS_clone3, libc::SYS_memfd_create];
-    install(all_numbers(&absent), SeccompAction::Errno(libc::ENOSYS as u32))?;
+    refuse(all_numbers(&absent), libc::ENOSYS)?;
     let mut tried = refused_rules()?;
     if kind == WorkerKind::Call {
         tried.insert(libc::SYS_clone, Vec::new());
     }
-    install(tried, SeccompAction::Errno(libc::EPERM as u32))?;
+    refuse(tried, libc::EPERM)?;
     // Last: it does not let another filter be installed.
     let mut rules = allowed_rules()?;
     for call in [absent[0], absent[1], libc::SYS_ioctl, libc::SYS_fcntl, libc::SYS_prctl] {
         rules.insert(call, Vec::new());
     }
-    compile_and_apply(rules, SeccompAction::KillProcess, SeccompAction::Allow)
+    install(rules, SeccompAction::KillProcess, SeccompAction::Allow)
 }
 
 /// Takes from the gateway what it never does. False where the kernel has no filters.
 pub(super) fn gateway() -> Result<bool, ConfineError> {
     let never = [GATEWAY_NEVER, GATEWAY_NEVER_ON_THIS_MACHINE].concat();
-    install(all_numbers(&never), SeccompAction::Errno(libc::EPERM as u32))
+    refuse(all_numbers(&never), libc::EPERM)
 }
 
 /// What a worker may do, beside what [`refused_rules`] refuses softly.
@@ -289,24 +289,16 @@ fn refused_rules() -> Result<Rules, ConfineError> {
 fn all_numbers(calls: &[libc::c_long]) -> Rules {
     const X32: i64 = 0x4000_0000;
     let second = |call: &libc::c_long| cfg!(target_arch = "x86_64").then_some(call | X32);
-    calls
-        .iter()
-        .flat_map(|call| [Some(*call), second(call)])
-        .flatten()
-        .map(|call| (call, Vec::new()))
-        .collect()
+    let all = calls.iter().flat_map(|call| std::iter::once(*call).chain(second(call)));
+    all.map(|call| (call, Vec::new())).collect()
 }
 
-/// Answers the calls with `action`, and lets the others be.
-fn install(rules: Rules, action: SeccompAction) -> Result<bool, ConfineError> {
-    compile_and_apply(rules, SeccompAction::Allow, action)
+/// Answers the calls with this error number, and lets the others be.
+fn refuse(rules: Rules, errno: libc::c_int) -> Result<bool, ConfineError> {
+    install(rules, SeccompAction::Allow, SeccompAction::Errno(errno as u32))
 }
 
-fn compile_and_apply(
-    rules: Rules,
-    otherwise: SeccompAction,
-    action: SeccompAction,
-) -> Result<bool, ConfineError> {
+fn install(rules: Rules, otherwise: SeccompAction, action: SeccompAction) -> Result<bool, ConfineError> {
     let machine = std::env::consts::ARCH.try_into().map_err(failed)?;
     let filter = SeccompFilter::new(rules, otherwise, action, machine).map_err(failed)?;
     let program: seccompiler::BpfProgram = filter.try_into().map_err(failed)?;

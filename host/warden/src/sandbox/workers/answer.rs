@@ -11,6 +11,7 @@ use cofferdam_core::tool::ToolError;
 use cofferdam_ipc::{Broken, FromWorker, REQUEST_BYTES_MAX, Socket, decode};
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::ops::ControlFlow::{Break, Continue};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
@@ -69,28 +70,22 @@ pub(super) fn converse(
                 FromWorker::Request(request) => {
                     // The answer may start threads, which would be restricted as this one is.
                     release_if(|_| true);
-                    Next::Answer(calls.handle(request))
+                    Continue(Some(calls.handle(request)))
                 }
                 FromWorker::Notification(notification) => {
                     calls.note(notification);
-                    Next::Go
+                    Continue(None)
                 }
-                FromWorker::Ended(said) => Next::End(said.map(Cow::into_owned)),
+                FromWorker::Ended(said) => Break(said.map(Cow::into_owned)),
             })
         })?;
         match next {
-            Next::Go => {}
-            Next::Answer(Answer { reply, descriptor }) => {
+            Continue(None) => {}
+            Continue(Some(Answer { reply, descriptor })) => {
                 let descriptor = descriptor.as_ref().map(AsFd::as_fd);
                 socket.send(&reply, descriptor.as_slice(), late)?;
             }
-            Next::End(said) => return Ok(said),
+            Break(said) => return Ok(said),
         }
     }
-}
-
-enum Next {
-    Go,
-    Answer(Answer),
-    End(Result<String, ToolError>),
 }

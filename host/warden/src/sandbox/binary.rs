@@ -13,7 +13,7 @@ use std::borrow::Cow;
 #[derive(Clone, Debug)]
 pub struct Binary {
     sha256: Cow<'static, str>,
-    content: ComponentBytes,
+    pub(super) content: ComponentBytes,
 }
 
 /// What there is of a component.
@@ -90,11 +90,6 @@ impl Binary {
                 Ok(Interfaces { imports, ..Interfaces::default() }.beyond_baseline())
             }
         }
-    }
-
-    /// What there is of it.
-    pub(super) fn content(&self) -> &ComponentBytes {
-        &self.content
     }
 
     /// What it says of itself and wants, where that is embedded.

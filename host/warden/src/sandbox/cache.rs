@@ -107,13 +107,10 @@ impl CompileCache {
     }
 
     /// Keeps compiled code; without the entry the next start is slower.
-    ///
-    /// # Errors
-    /// Told to the operator already.
-    pub(super) fn keep_code(&self, sha256: &str, code: &[u8]) -> std::io::Result<()> {
-        self.write(&entry_name(sha256), code).inspect_err(|error| {
+    pub(super) fn keep_code(&self, sha256: &str, code: &[u8]) {
+        if let Err(error) = self.write(&entry_name(sha256), code) {
             tracing::warn!(%error, dir = %self.path.display(), "cannot keep compiled code");
-        })
+        }
     }
 
     /// What an entry holds, if it is what was written under this name, and by us.

@@ -33,7 +33,7 @@ pub const CODE_BYTES_MAX: usize = COMPILED_BYTES_MAX;
 
 /// All machine code there is.
 pub(super) struct CodeStore {
-    cache: CompileCache,
+    pub(super) cache: CompileCache,
     /// How long a component may compile.
     compile_time: TimeSpan,
     held: Mutex<CodeFiles<OwnedFd>>,
@@ -42,10 +42,6 @@ pub(super) struct CodeStore {
 impl CodeStore {
     pub(super) fn new(cache: CompileCache, compile_time: TimeSpan) -> Self {
         Self { cache, compile_time, held: Mutex::new(CodeFiles::new(CODE_BYTES_MAX)) }
-    }
-
-    pub(super) fn cache(&self) -> &CompileCache {
-        &self.cache
     }
 
     /// The code of a component, which is compiled if there is none.
@@ -57,7 +53,7 @@ impl CodeStore {
         if let Some(code) = held {
             return Ok(code);
         }
-        let bytes = match binary.content() {
+        let bytes = match &binary.content {
             ComponentBytes::Embedded(made) => {
                 let sealed = made.code.seal(CODE_FILE, MemfdFlags::NOEXEC_SEAL);
                 let (file, size) = sealed.map_err(start_error)?;
@@ -121,8 +117,7 @@ impl CodeStore {
         let started = Instant::now();
         let late = || started.elapsed() >= self.compile_time.0;
         let hold = |code: &[u8]| {
-            // Kept on disk or not, it is here.
-            let _ = self.cache.keep_code(binary.sha256(), code);
+            self.cache.keep_code(binary.sha256(), code);
             self.hold(binary, code)
         };
         let code = match compiled(&mut worker.socket, bytes, late, hold) {

@@ -27,14 +27,11 @@ use cofferdam_ipc::{Broken, CallSpec, Description, Functions, StartError, ToWork
 use cofferdam_policy::ToolPolicy;
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// A worker that has run so many calls is replaced: what one guest might have left in it ends
 /// there.
 pub const CALLS_PER_WORKER_MAX: u32 = 1000;
-
-/// Folders of a workspace, by guest name.
-pub(in crate::sandbox) type Folders = Vec<(String, Arc<Dir>)>;
 
 /// Which workers may run a call: those of its component, tool and profile, with these folders.
 #[derive(Clone, Debug)]
@@ -44,7 +41,8 @@ pub(in crate::sandbox) struct WorkerKey {
     /// One component may back several tools, which share no worker.
     pub(in crate::sandbox) tool: String,
     pub(in crate::sandbox) profile: String,
-    pub(in crate::sandbox) folders: Folders,
+    /// Of a workspace, by guest name.
+    pub(in crate::sandbox) folders: Vec<(String, Arc<Dir>)>,
 }
 
 impl WorkerKey {
@@ -131,12 +129,12 @@ impl Sandbox {
         grants: &Grants,
         point: &EntryPoint,
     ) -> Result<Description, SandboxError> {
-        if let Some(description) = self.code.cache().description(binary.sha256(), grants, point) {
+        if let Some(description) = self.code.cache.description(binary.sha256(), grants, point) {
             return Ok(description);
         }
         let mut worker = self.start(WorkerKey::to_look(binary), binary)?;
         let description = describe_in(&mut worker, grants, point)?;
-        self.code.cache().keep_description(binary.sha256(), grants, point, &description);
+        self.code.cache.keep_description(binary.sha256(), grants, point, &description);
         Ok(description)
     }
 
@@ -242,17 +240,14 @@ fn call_in(
     clock: &CallClock,
 ) -> Result<Result<String, ToolError>, Broken> {
     let left = clock.deadline.saturating_duration_since(Instant::now());
-    let asked = ToWorker::Call { job: Cow::Borrowed(job), time_ms: millis(left) };
+    let time_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+    let asked = ToWorker::Call { job: Cow::Borrowed(job), time_ms };
     let result_bytes_max = usize::try_from(job.limits.result.0).unwrap_or(usize::MAX);
     // Before the worker is woken.
     let shared = worker.placement.share();
     worker.socket.begin_call();
     worker.socket.send(&asked, &[], || clock.stop().is_some())?;
     converse(&mut worker.socket, calls, clock, result_bytes_max, shared)
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The error of a call whose worker is of no use any more; why it had to stop is said by its clock.
@@ -286,6 +281,7 @@ mod tests {
     use cofferdam_ipc::Socket;
     use std::fs::File;
     use std::path::Path;
+    use std::time::Duration;
     use tokio_util::sync::CancellationToken;
 
     /// No guest runs that could ask.

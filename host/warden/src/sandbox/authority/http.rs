@@ -90,8 +90,10 @@ impl Exchanges {
         self.ever = self.ever.saturating_add(1);
         if let Some(failure) = self.check_count() {
             let asked = RequestRecord { method: request.method, host: String::new(), path: String::new() };
-            if self.ever == REQUESTS_MAX + 1 || self.ever <= REQUESTS_MAX {
-                self.note(ExchangeNote::failed(asked, failure.clone()))?;
+            // Of those beyond the most that there may be, the first alone.
+            if self.ever <= REQUESTS_MAX + 1 {
+                let failure = Some(failure.clone());
+                (self.access.note)(ExchangeNote { asked, status: None, bytes: 0, sending: false, failure })?;
             }
             return Ok(Reply::HttpFailed(self.note_refused(failure)));
         }
@@ -179,32 +181,22 @@ impl Exchanges {
 
     fn end(&mut self, id: HttpId, failure: Option<HttpFailure>) -> Result<(), ToolError> {
         let Some(OpenExchange { asked, status, bytes, .. }) = self.open.remove(&id) else { return Ok(()) };
-        self.note(ExchangeNote { asked, status: Some(status), bytes, sending: false, failure })
-    }
-
-    fn note(&mut self, noted: ExchangeNote) -> Result<(), ToolError> {
-        (self.access.note)(noted)
+        (self.access.note)(ExchangeNote { asked, status: Some(status), bytes, sending: false, failure })
     }
 }
 
 impl ExchangeNote {
-    fn failed(asked: RequestRecord, failure: HttpFailure) -> Self {
-        Self { asked, status: None, bytes: 0, sending: false, failure: Some(failure) }
-    }
-
     /// What is written down of a request before its answer is read, if anything.
     fn new(asked: &RequestRecord, fate: RequestFate, sent: u64) -> Option<Self> {
-        let asked = asked.clone();
-        match fate {
+        let (status, bytes, sending, failure) = match fate {
             // What only asks changes nothing there, and its one record tells what came of it.
-            RequestFate::Sending if ["GET", "HEAD", "OPTIONS"].contains(&asked.method.as_str()) => None,
-            RequestFate::Sending => {
-                Some(Self { asked, status: None, bytes: sent, sending: true, failure: None })
+            RequestFate::Sending if ["GET", "HEAD", "OPTIONS"].contains(&asked.method.as_str()) => {
+                return None;
             }
-            RequestFate::Redirected(status) => {
-                Some(Self { asked, status: Some(status), bytes: sent, sending: false, failure: None })
-            }
-            RequestFate::Failed(failure) => Some(Self::failed(asked, failure)),
-        }
+            RequestFate::Sending => (None, sent, true, None),
+            RequestFate::Redirected(status) => (Some(status), sent, false, None),
+            RequestFate::Failed(failure) => (None, 0, false, Some(failure)),
+        };
+        Some(Self { asked: asked.clone(), status, bytes, sending, failure })
     }
 }

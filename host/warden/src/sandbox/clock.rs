@@ -43,16 +43,10 @@ impl CallClock {
     /// Why the call must stop now: a cancelled one has its grace.
     pub(super) fn stop(&self) -> Option<StopReason> {
         let now = Instant::now();
-        if self.cancel.is_cancelled() {
-            let since = *self.cancelled_at.get_or_init(|| now);
-            if now >= since + CANCEL_GRACE {
-                return Some(StopReason::Cancelled);
-            }
+        if self.cancel.is_cancelled() && now >= *self.cancelled_at.get_or_init(|| now) + CANCEL_GRACE {
+            return Some(StopReason::Cancelled);
         }
-        (now >= self.deadline).then(|| match self.cancel.is_cancelled() {
-            true => StopReason::Cancelled,
-            false => StopReason::Deadline,
-        })
+        if now >= self.deadline { self.stop_reason() } else { None }
     }
 
     /// How long ago the call had to stop; nothing while it need not.

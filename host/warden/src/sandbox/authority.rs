@@ -138,9 +138,7 @@ impl Authority {
     fn permitted_body(&self, path: &str) -> Result<OutgoingBytes, ToolError> {
         let path = self.readable(path)?;
         if !self.permit.may_take(&path) {
-            let said =
-                format!("{path} was not judged for reading in this call; use the path argument itself");
-            return Err(denied(said));
+            return Err(not_judged(&path, "reading"));
         }
         let (file, len) = self.workspace.open_file(&path, self.permit.expected_to_read(&path))?;
         Ok(OutgoingBytes::File { path: path.to_string(), file, len })
@@ -156,17 +154,13 @@ impl Authority {
 
     /// A path that the judge named for writing.
     fn judged_path(&self, path: &str) -> Result<GuestPath, ToolError> {
-        let path = GuestPath::parse(path).map_err(|bad| denied(bad.to_string()))?;
-        if self.permit.may_stage(&path) {
-            return Ok(path);
-        }
-        let said = format!("{path} was not judged for writing in this call; use the path argument itself");
-        Err(denied(said))
+        let path = parse_path(path)?;
+        if self.permit.may_stage(&path) { Ok(path) } else { Err(not_judged(&path, "writing")) }
     }
 
     /// A path on a mount that this call may read.
     fn readable(&self, path: &str) -> Result<GuestPath, ToolError> {
-        let path = GuestPath::parse(path).map_err(|bad| denied(bad.to_string()))?;
+        let path = parse_path(path)?;
         if self.permit.grants().may_open(path.mount()) {
             return Ok(path);
         }
@@ -176,14 +170,12 @@ impl Authority {
     /// A path whose file the host may copy for this call, and whether links lead to it: of a mount
     /// that the guest may not open, the very path that was judged, and no link.
     fn copyable(&self, path: &str) -> Result<(GuestPath, LinkRule), ToolError> {
-        let parsed = GuestPath::parse(path).map_err(|bad| denied(bad.to_string()))?;
+        let parsed = parse_path(path)?;
         if self.permit.grants().access(parsed.mount()) == Some(Access::CopyOut) {
-            if self.permit.may_take(&parsed) {
-                return Ok((parsed, LinkRule::Refuse));
-            }
-            let said =
-                format!("{parsed} was not judged for reading in this call; use the path argument itself");
-            return Err(denied(said));
+            return match self.permit.may_take(&parsed) {
+                true => Ok((parsed, LinkRule::Refuse)),
+                false => Err(not_judged(&parsed, "reading")),
+            };
         }
         self.readable(path).map(|path| (path, LinkRule::Follow))
     }
@@ -237,6 +229,14 @@ fn exchanges(permit: &Permit, inputs: &mut CallInputs, clock: &CallClock) -> Opt
 
 fn denied(reason: impl AsRef<str>) -> ToolError {
     ToolError::new(ErrorCode::PathDenied, reason)
+}
+
+fn not_judged(path: &GuestPath, to_do: &str) -> ToolError {
+    denied(format!("{path} was not judged for {to_do} in this call; use the path argument itself"))
+}
+
+fn parse_path(path: &str) -> Result<GuestPath, ToolError> {
+    GuestPath::parse(path).map_err(|bad| denied(bad.to_string()))
 }
 
 /// Only a worker that does not keep to the protocol asks for one.

@@ -185,9 +185,6 @@ impl AuditLog {
     }
 
     /// The last record that this process knows, once the disk has it.
-    ///
-    /// # Errors
-    /// [`AuditError::Sync`], [`AuditError::Unconfirmed`].
     pub(super) fn confirm_head(&self) -> Result<Head, AuditError> {
         let head = self.head();
         self.confirm(head.seq)?;

@@ -72,9 +72,6 @@ pub(super) enum CacheMiss {
 impl CompileCache {
     /// The cache in `path`, a folder of the state, which is made, for this user only, if it is
     /// missing.
-    ///
-    /// # Errors
-    /// [`SandboxError::Cache`].
     pub(super) fn open(path: &Path) -> Result<Self, SandboxError> {
         let failed = |error: std::io::Error| SandboxError::Cache(failure(path, &error));
         fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
@@ -114,9 +111,6 @@ impl CompileCache {
     }
 
     /// What an entry holds, if it is what was written under this name, and by us.
-    ///
-    /// # Errors
-    /// [`CacheMiss`].
     pub(super) fn read_sealed(&self, name: &str) -> Result<Vec<u8>, CacheMiss> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut file = match openat(&self.dir, name, flags, Mode::empty()) {

@@ -76,9 +76,6 @@ impl CodeStore {
     }
 
     /// The code of a component of these bytes, compiled anew, since what there was does not load.
-    ///
-    /// # Errors
-    /// [`SandboxError`].
     pub(super) fn renew(
         &self,
         starter: &WorkerStarter,

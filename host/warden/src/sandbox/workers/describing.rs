@@ -14,9 +14,6 @@ use std::borrow::Cow;
 use std::time::Instant;
 
 /// Asks a worker for it, which is of no use afterwards.
-///
-/// # Errors
-/// [`SandboxError::Describe`], [`SandboxError::Link`] and [`SandboxError::Engine`].
 pub(super) fn describe_in(
     worker: &mut Worker,
     grants: &Grants,
@@ -39,9 +36,6 @@ pub(super) fn describe_in(
 }
 
 /// The functions that the component of a worker exports; it is of no use afterwards.
-///
-/// # Errors
-/// [`SandboxError::Describe`].
 pub(super) fn functions_in(worker: &mut Worker) -> Result<Functions, SandboxError> {
     let listed = ask(&mut worker.socket, &ToWorker::Functions);
     listed.map_err(|broken| SandboxError::Describe(format!("its functions are not listed: {broken}")))

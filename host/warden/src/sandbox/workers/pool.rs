@@ -120,9 +120,6 @@ impl Sandbox {
 
     /// What a component says of itself, compiled first if need be; nothing runs where that is
     /// known. A worker that was asked is asked nothing else.
-    ///
-    /// # Errors
-    /// [`SandboxError`].
     pub(in crate::sandbox) fn description(
         &self,
         binary: &Binary,

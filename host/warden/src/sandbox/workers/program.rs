@@ -123,9 +123,6 @@ fn let_pages_go(within: Range<usize>) {
 }
 
 /// A memory file with what is written to it here, which nobody can change any more.
-///
-/// # Errors
-/// What the system says.
 pub(super) fn seal_memory_file(
     name: &str,
     kind: MemfdFlags,

@@ -26,23 +26,17 @@ static LAST: AtomicUsize = AtomicUsize::new(usize::MAX);
 /// Calls that share a processor.
 static SHARING: AtomicU32 = AtomicU32::new(0);
 /// The thread that begins all calls, where one does.
-static BEGINNER: Mutex<Option<Beginner>> = Mutex::new(None);
-
-/// A thread that begins calls, and the one processor that it may use.
-struct Beginner {
-    thread: Pid,
-    only: Option<usize>,
-}
+static BEGINNER: Mutex<Option<Placement>> = Mutex::new(None);
 
 thread_local! {
     /// The one processor that this thread may use.
     static ONLY: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// A worker's process, and the one processor that it may use.
+/// A worker's process, or the thread that begins all calls, and the one processor that it may use.
 #[derive(Debug)]
 pub(super) struct Placement {
-    worker: Pid,
+    thread: Pid,
     only: Option<usize>,
 }
 
@@ -66,7 +60,7 @@ pub fn run_anywhere() {
 /// Has this thread run where a call does, while there is one at a time: it begins all of them and
 /// waits for what they come to. Threads that it starts are restricted as it is.
 pub fn run_with_calls() {
-    *lock(&BEGINNER) = Some(Beginner { thread: gettid(), only: None });
+    *lock(&BEGINNER) = Some(Placement::new(gettid()));
 }
 
 /// Moves the thread that begins calls: to a processor, or wherever the gateway may run.
@@ -82,9 +76,9 @@ fn move_beginner(to: Option<usize>) {
 }
 
 impl Placement {
-    /// Of a process that runs anywhere.
-    pub(super) fn new(worker: Pid) -> Self {
-        Self { worker, only: None }
+    /// Of what runs anywhere.
+    pub(super) fn new(thread: Pid) -> Self {
+        Self { thread, only: None }
     }
 
     /// Keeps this thread and the worker on one processor. None where there is only one, or the
@@ -101,7 +95,7 @@ impl Placement {
         let is_alone = SHARING.fetch_add(1, Ordering::Relaxed) == 0;
         let shared = SharedProcessor { placement: self, processor, since: Instant::now() };
         if shared.placement.only != Some(processor) {
-            if sched_setaffinity(Some(shared.placement.worker), &single_cpu(processor)).is_err() {
+            if sched_setaffinity(Some(shared.placement.thread), &single_cpu(processor)).is_err() {
                 shared.release();
                 return None;
             }
@@ -125,7 +119,7 @@ impl SharedProcessor<'_> {
         move_beginner(None);
         if let Some(anywhere) = ANYWHERE.get() {
             // A worker that has ended needs none.
-            let _ = sched_setaffinity(Some(self.placement.worker), anywhere);
+            let _ = sched_setaffinity(Some(self.placement.thread), anywhere);
         }
         self.placement.only = None;
     }
@@ -188,7 +182,7 @@ mod tests {
     fn a_short_call_shares_a_processor_and_the_next_one_finds_both_there() {
         let Some(all) = all() else { return };
         let (_process, mut placement) = Process::start();
-        let worker = placement.worker;
+        let worker = placement.thread;
         let shared = placement.share().expect("there are two");
         assert!(!shared.is_late());
         assert_eq!((processors(None), processors(Some(worker))), (1, 1));
@@ -207,7 +201,7 @@ mod tests {
     fn both_run_anywhere_once_they_are_released() {
         let Some(all) = all() else { return };
         let (_process, mut placement) = Process::start();
-        let worker = placement.worker;
+        let worker = placement.thread;
         for _ in 0..2 {
             placement.share().expect("there are two").release();
             assert_eq!((processors(None), processors(Some(worker)), placement.only), (all, all, None));

@@ -190,15 +190,6 @@ impl Chain {
         Ok(ChainLink::Record(record))
     }
 
-    /// What is bad about an end at which `end` ended the last line, if anything.
-    pub(super) fn close(&self, end: LineEnd) -> Option<BrokenRecord> {
-        match (&self.torn, end) {
-            // A line with its newline was written whole; only a later recovery may explain it.
-            (Some(torn), LineEnd::Newline) => Some(self.unreadable(torn.why.clone())),
-            _ => None,
-        }
-    }
-
     /// What is bad about the end of a file that was rotated away: it was whole when that happened.
     pub(super) fn close_rotated(&self, end: LineEnd) -> Option<BrokenRecord> {
         let fault = match (&self.torn, end) {
@@ -221,10 +212,14 @@ impl Chain {
         line[..length] == record.as_bytes()[..length]
     }
 
-    /// What is bad about the torn end of the last file, of this length: a crash tears one record,
-    /// after others.
-    pub(super) fn close_torn(&self, length: u64) -> Option<BrokenRecord> {
+    /// What is bad about the end of the last file, of this length: a crash tears one record, after
+    /// others.
+    pub(super) fn close_last(&self, end: LineEnd, length: u64) -> Option<BrokenRecord> {
         let torn = self.torn.as_ref()?;
+        if end == LineEnd::Newline {
+            // It was written whole; only a later recovery may explain it.
+            return Some(self.unreadable(torn.why.clone()));
+        }
         let bytes = length - torn.start;
         let no_record = self.head_file != self.file || self.head_line == 0;
         // Right after a rotation a crash tears the first record of a file.

@@ -159,7 +159,7 @@ pub fn verify_told(
         let whole = files.is_rotated(index) || index + 1 < files.len();
         let broken = match whole {
             true => chain.close_rotated(last_end),
-            false => chain.close(last_end).or_else(|| chain.close_torn(part.end)),
+            false => chain.close_last(last_end, part.end),
         };
         if let Some(broken) = broken {
             return bad(broken);

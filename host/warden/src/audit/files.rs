@@ -143,14 +143,9 @@ pub(super) fn rotated_name(active: &Path, first: u64) -> OsString {
 
 /// The newest rotated file.
 pub(super) fn newest(active: &Path) -> Result<Option<PathBuf>, AuditError> {
-    let mut newest = None;
-    for_each_file(active, |seq, path| {
-        if newest.as_ref().is_none_or(|(best, _)| seq > *best) {
-            newest = Some((seq, path));
-        }
-        Ok(())
-    })?;
-    Ok(newest.map(|(_, path)| path))
+    let newest =
+        rotated_files(active)?.try_fold(None, |newest, file| file.map(|file| newest.max(Some(file))));
+    Ok(newest?.map(|(_, path)| path))
 }
 
 /// The folder that a file lies in.
@@ -158,34 +153,32 @@ pub(super) fn folder(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The rotated files, oldest first: their names differ in the first `seq` alone, of so many digits.
+/// The rotated files, oldest first.
 fn list(active: &Path) -> Result<Vec<PathBuf>, AuditError> {
-    let mut found = Vec::new();
-    for_each_file(active, |_, path| {
-        if found.len() == ROTATED_FILES_MAX {
-            return Err(AuditError::TooManyFiles);
-        }
-        found.push(path);
-        Ok(())
-    })?;
+    let found = rotated_files(active)?.take(ROTATED_FILES_MAX + 1);
+    let mut found = found.collect::<Result<Vec<_>, _>>()?;
+    if found.len() > ROTATED_FILES_MAX {
+        return Err(AuditError::TooManyFiles);
+    }
     found.sort();
-    Ok(found)
+    Ok(found.into_iter().map(|(_, path)| path).collect())
 }
 
-fn for_each_file(
+/// The rotated files in any order, each with the first `seq` in it.
+fn rotated_files(
     active: &Path,
-    mut found: impl FnMut(u64, PathBuf) -> Result<(), AuditError>,
-) -> Result<(), AuditError> {
+) -> Result<impl Iterator<Item = Result<(u64, PathBuf), AuditError>>, AuditError> {
     let folder = folder(active);
-    let failed = |source| AuditError::Open { path: folder.to_owned(), source };
-    for entry in folder.read_dir().map_err(failed)? {
-        let name = entry.map_err(failed)?.file_name();
-        let Some(seq) = name.to_str().and_then(first_seq) else { continue };
-        if rotated_name(active, seq) == name {
-            found(seq, folder.join(name))?;
-        }
-    }
-    Ok(())
+    let failed = move |source| AuditError::Open { path: folder.to_owned(), source };
+    let entries = folder.read_dir().map_err(failed)?;
+    Ok(entries.filter_map(move |entry| {
+        let name = match entry {
+            Ok(entry) => entry.file_name(),
+            Err(error) => return Some(Err(failed(error))),
+        };
+        let seq = first_seq(name.to_str()?)?;
+        (rotated_name(active, seq) == name).then(|| Ok((seq, folder.join(name))))
+    }))
 }
 
 /// The first `seq` of a rotated file, by its name.

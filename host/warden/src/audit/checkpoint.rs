@@ -5,9 +5,8 @@
 
 use super::files::{LogFile, LogFiles};
 use super::lines::{LineEnd, PositionedReader};
-use super::reading::{LineKind, read};
+use super::reading::is_record;
 use super::{AuditError, open};
-use cofferdam_core::audit::sha256_hex;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::Read;
@@ -56,10 +55,8 @@ impl Checkpoint {
         }
         let mut lines = PositionedReader::new(&*part.file, self.offset, part.end);
         let Some(line) = lines.next()? else { return Ok(None) };
-        let matches = line.end == LineEnd::Newline
-            && sha256_hex(line.bytes) == self.sha256
-            && matches!(read(line.bytes), LineKind::Record(record) if record.seq == self.seq);
-        Ok(matches.then_some(self.offset + line.len + 1))
+        let is_it = line.end == LineEnd::Newline && is_record(line.bytes, self.seq, &self.sha256);
+        Ok(is_it.then_some(self.offset + line.len + 1))
     }
 
     /// Replaces the file at `path` in one step; a reader finds the old one or this one.

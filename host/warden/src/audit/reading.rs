@@ -5,7 +5,7 @@
 //! crash.
 
 use super::LINE_BYTES_MAX;
-use cofferdam_core::audit::Record;
+use cofferdam_core::audit::{Record, sha256_hex};
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::text::one_line;
 use serde::Deserialize;
@@ -39,6 +39,11 @@ pub(super) fn read(line: &[u8]) -> LineKind {
         Err(e) if e.classify() == Category::Data => LineKind::Foreign(one_line(&e.to_string(), 200)),
         Err(e) => LineKind::Torn(one_line(&format!("it is not JSON: {e}"), 200)),
     }
+}
+
+/// Whether a line is the record at this position, with this hash.
+pub(super) fn is_record(line: &[u8], seq: u64, sha256: &str) -> bool {
+    sha256_hex(line) == sha256 && matches!(read(line), LineKind::Record(record) if record.seq == seq)
 }
 
 fn record(text: &str, value: &Value) -> LineKind {

@@ -7,9 +7,9 @@
 use super::entries::{Entries, EntryRange, LogEntry, read_entries};
 use super::files::{LogFiles, LogSelection};
 use super::lines::PositionedReader;
-use super::reading::{LineKind, read};
+use super::reading::is_record;
 use super::{AuditError, AuditLog, ChainPlace, Head, Kept, Witness};
-use cofferdam_core::audit::{AuditEvent, Record, sha256_hex};
+use cofferdam_core::audit::{AuditEvent, Record};
 use std::path::Path;
 
 /// What one node has recorded of another one's chain, in the order of its records.
@@ -40,14 +40,11 @@ impl ToldHeads {
     /// The next head, unless it is later in its chain than this record.
     pub(super) fn next_up_to(&mut self, seq: u64) -> Result<Option<Kept>, AuditError> {
         while self.next.is_none() {
-            match self.entries.next().transpose()? {
-                None => return Ok(None),
-                Some(LogEntry::Record { record, .. }) => {
-                    let head = head_of(&record, &self.of);
-                    self.next = head.map(|head| Kept { head, by: self.by.clone() });
-                }
-                // That is for who checks the chain that tells.
-                Some(LogEntry::Unreadable { .. }) => {}
+            let Some(entry) = self.entries.next().transpose()? else { return Ok(None) };
+            // What is no record is for who checks the chain that tells.
+            if let LogEntry::Record { record, .. } = entry {
+                let head = head_of(&record, &self.of);
+                self.next = head.map(|head| Kept { head, by: self.by.clone() });
             }
         }
         Ok(self.next.take_if(|kept| kept.head.seq <= seq))
@@ -69,9 +66,7 @@ impl AuditLog {
             let part = files.open(index)?;
             let mut lines = PositionedReader::new(&*part.file, 0, part.end);
             while let Some(line) = lines.next()? {
-                if sha256_hex(line.bytes) == head.sha256
-                    && matches!(read(line.bytes), LineKind::Record(record) if record.seq == head.seq)
-                {
+                if is_record(line.bytes, head.seq, &head.sha256) {
                     return Ok(true);
                 }
             }

@@ -39,12 +39,9 @@ pub enum RecordFault {
     /// The first record does not start a chain.
     #[error("it does not start a chain: `prev` of the first record must be zeros")]
     WrongStart,
-    /// The record after it was chained to something else.
-    #[error("the record at line {next_line} holds another hash of it: one of the two was changed")]
-    Changed {
-        /// The line of the record after it.
-        next_line: u64,
-    },
+    /// The record after it, at this line, was chained to something else.
+    #[error("the record at line {0} holds another hash of it: one of the two was changed")]
+    Changed(u64),
     /// A `recovered` record describes other bytes than the torn ones before it.
     #[error("it recovers from a torn line that is not the one before it")]
     OtherTornLine,
@@ -82,26 +79,17 @@ pub enum RecordFault {
         /// Why they are no record.
         why: String,
     },
-    /// What follows the last record is more than a crash leaves.
+    /// So many bytes after the last record are more than a crash leaves.
     #[error(
-        "it is not a record, and neither is anything in the {bytes} bytes from here: no crash leaves that much"
+        "it is not a record, and neither is anything in the {0} bytes from here: no crash leaves that much"
     )]
-    TooMuchTorn {
-        /// How many bytes.
-        bytes: u64,
-    },
-    /// The record differs from a head that somebody keeps.
-    #[error("it is not the record of {head}: the log was rewritten")]
-    OtherHead {
-        /// Which head.
-        head: String,
-    },
-    /// The chain ends before a head that somebody keeps.
-    #[error("it is missing, and so is all up to {head}: the tail was cut")]
-    CutTail {
-        /// Which head, with its position.
-        head: String,
-    },
+    TooMuchTorn(u64),
+    /// The record differs from this head, which somebody keeps.
+    #[error("it is not the record of {0}: the log was rewritten")]
+    OtherHead(String),
+    /// The chain ends before this head, named with its position, which somebody keeps.
+    #[error("it is missing, and so is all up to {0}: the tail was cut")]
+    CutTail(String),
 }
 
 /// What a line is to the chain.
@@ -227,7 +215,7 @@ impl Chain {
         let fault = if no_record && !after_others {
             RecordFault::NothingButTorn { bytes, why: torn.why.clone() }
         } else if bytes > TEAR_BYTES_MAX {
-            RecordFault::TooMuchTorn { bytes }
+            RecordFault::TooMuchTorn(bytes)
         } else {
             return None;
         };
@@ -288,12 +276,8 @@ impl Chain {
         if self.head.seq == 0 {
             return Some(self.broken_record(self.lines, found, RecordFault::WrongStart));
         }
-        let next_line = self.lines;
-        Some(self.current_fault(if across {
-            RecordFault::ChangedBeforeNext
-        } else {
-            RecordFault::Changed { next_line }
-        }))
+        let fault = if across { RecordFault::ChangedBeforeNext } else { RecordFault::Changed(self.lines) };
+        Some(self.current_fault(fault))
     }
 
     fn find_misrecovered(

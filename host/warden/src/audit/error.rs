@@ -21,11 +21,8 @@ pub enum AuditError {
         source: io::Error,
     },
     /// The path leads to a directory, device or FIFO.
-    #[error("{path} is not a regular file; the audit needs one")]
-    NotAFile {
-        /// Which path.
-        path: PathBuf,
-    },
+    #[error("{0} is not a regular file; the audit needs one")]
+    NotAFile(PathBuf),
     /// Reading failed.
     #[error("cannot read the audit")]
     Read(#[source] io::Error),
@@ -77,13 +74,10 @@ pub enum AuditError {
     TooManyFiles,
     /// The newest rotated file does not end as it did when it was rotated away.
     #[error(
-        "{path} does not end with a record, as every rotated file does; see `audit verify`, then move all files \
+        "{0} does not end with a record, as every rotated file does; see `audit verify`, then move all files \
              of the log away to begin a new one"
     )]
-    RotatedEnd {
-        /// Which file.
-        path: PathBuf,
-    },
+    RotatedEnd(PathBuf),
     /// The log ends before a record that this process wrote or read.
     #[error(
         "the audit ended with record {known} and ends with record {found} now: it was cut or replaced while in \
@@ -104,15 +98,12 @@ pub enum AuditError {
     /// The open log was deleted: what is written to it could not be found again.
     #[error("the audit file was deleted while in use; restart to begin a new one")]
     Deleted,
-    /// The log ends in a complete line that is no record of this version.
+    /// The log ends in a complete line that is no record of this version, and why it is none.
     #[error(
-        "the audit ends in a line that this version does not write ({why}); use the version that wrote it, \
+        "the audit ends in a line that this version does not write ({0}); use the version that wrote it, \
              or move all files of the log away to begin a new one"
     )]
-    Foreign {
-        /// What is wrong with the line.
-        why: String,
-    },
+    Foreign(String),
     /// The end of the log holds no record, and no crash tears that much.
     #[error("the end of the audit holds no record; move all files of the log away to begin a new one")]
     Unrecognizable,

@@ -55,7 +55,7 @@ fn open_nonblocking(path: &Path, flags: OFlags, options: &mut OpenOptions) -> Re
     let failed = |source| AuditError::Open { path: path.to_owned(), source };
     let file = options.custom_flags(flags.bits().cast_signed()).open(path).map_err(failed)?;
     if !file.metadata().map_err(failed)?.is_file() {
-        return Err(AuditError::NotAFile { path: path.to_owned() });
+        return Err(AuditError::NotAFile(path.to_owned()));
     }
     Ok(file)
 }

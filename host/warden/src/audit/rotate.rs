@@ -39,7 +39,7 @@ pub(super) fn tail(path: &Path, folder: &File, file: &File, end: u64) -> Result<
         let file = open::open_for_read(&newest)?;
         let rotated = LogTail::read(&file, file.metadata().map_err(AuditError::Read)?.len())?;
         if rotated.rest != TailRest::Whole || rotated.head.seq == 0 {
-            return Err(AuditError::RotatedEnd { path: newest });
+            return Err(AuditError::RotatedEnd(newest));
         }
         tail.head = rotated.head;
     }

@@ -105,7 +105,7 @@ fn last_record(bytes: &[u8], offset: u64) -> Result<Option<LogTail>, AuditError>
                     rest: if unfinished { TailRest::NoNewline } else { rest(after, rest_offset) },
                 }));
             }
-            LineKind::Foreign(why) => return Err(AuditError::Foreign { why }),
+            LineKind::Foreign(why) => return Err(AuditError::Foreign(why)),
             LineKind::Torn(_) => match newline {
                 Some(at) => line_end = at,
                 None => return Ok(None),

@@ -244,12 +244,12 @@ impl<'k> ExpectedHeads<'k> {
                 missing = told.next_up_to(u64::MAX)?;
             }
         }
-        Ok(missing.map(|kept| RecordFault::CutTail { head: kept.describe(Some(kept.head.seq)) }))
+        Ok(missing.map(|kept| RecordFault::CutTail(kept.describe(Some(kept.head.seq)))))
     }
 }
 
 fn other_head(kept: &Kept) -> RecordFault {
-    RecordFault::OtherHead { head: kept.describe(None) }
+    RecordFault::OtherHead(kept.describe(None))
 }
 
 /// Counted, not listed: a chain of any content is checked in the same memory.

@@ -40,11 +40,8 @@ pub enum KeyError {
         mode: u32,
     },
     /// The file is no private key.
-    #[error("{path} is not an ed25519 private key in PKCS#8 PEM; `cofferdam audit keygen` writes that")]
-    NotSecret {
-        /// Which file.
-        path: PathBuf,
-    },
+    #[error("{0} is not an ed25519 private key in PKCS#8 PEM; `cofferdam audit keygen` writes that")]
+    NotSecret(PathBuf),
     /// The text is no public key.
     #[error("{0:?} is not an ed25519 public key; give a PEM file, or the key's 32 bytes as base64 or hex")]
     NotPublic(String),
@@ -92,7 +89,7 @@ impl SecretKey {
         }
         let bytes =
             unwrap_pem(&text, "PRIVATE KEY").and_then(|der| der.strip_prefix(&PKCS8)?.try_into().ok());
-        let bytes: [u8; 32] = bytes.ok_or_else(|| KeyError::NotSecret { path: path.to_owned() })?;
+        let bytes: [u8; 32] = bytes.ok_or_else(|| KeyError::NotSecret(path.to_owned()))?;
         // What anybody says from here on says nothing of it.
         drop(Secret::new(STANDARD.encode([&PKCS8[..], &bytes].concat())));
         Ok(Self(SigningKey::from_bytes(&bytes)))

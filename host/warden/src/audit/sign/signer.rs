@@ -37,11 +37,8 @@ pub enum StatementsError {
         cause: io::Error,
     },
     /// More statements than are read.
-    #[error("{path} holds more than {} statements; give the newest ones alone", super::STATEMENTS_MAX)]
-    TooMany {
-        /// Which file.
-        path: PathBuf,
-    },
+    #[error("{0} holds more than {max} statements; give the newest ones alone", max = super::STATEMENTS_MAX)]
+    TooMany(PathBuf),
 }
 
 impl SecretKey {

@@ -172,10 +172,10 @@ fn outcome(intent: Option<u64>) -> AuditEvent {
 
 /// What is said where the chain ends before the head that a person has kept.
 fn cut_tail(seq: u64) -> RecordFault {
-    RecordFault::CutTail { head: format!("the head kept elsewhere (seq {seq})") }
+    RecordFault::CutTail(format!("the head kept elsewhere (seq {seq})"))
 }
 
 /// What is said where it has another record there.
 fn other_head() -> RecordFault {
-    RecordFault::OtherHead { head: "the head kept elsewhere".into() }
+    RecordFault::OtherHead("the head kept elsewhere".into())
 }

@@ -205,19 +205,16 @@ fn signed_heads_are_found_in_the_chain_or_missed() {
     };
     assert_eq!(
         fault(check(&kept)),
-        RecordFault::CutTail { head: format!("the signed head (statement 2, seq {new})") }
+        RecordFault::CutTail(format!("the signed head (statement 2, seq {new})"))
     );
     assert!(matches!(check(&kept[..1]), Verification::Sound(_)), "an old statement shows what it can");
     fixture.edit(ACTIVE, |lines| drop(lines.pop()));
-    assert_eq!(
-        fault(check(&kept)),
-        RecordFault::CutTail { head: "the signed head (statement 1, seq 12)".into() }
-    );
+    assert_eq!(fault(check(&kept)), RecordFault::CutTail("the signed head (statement 1, seq 12)".into()));
     // Written anew up to there.
     let mut other = settled(None);
     other.duration_us = 99;
     fixture.log().append(AuditEvent::Outcome(other), Durability::Buffered).expect("appends");
-    assert_eq!(fault(check(&kept)), RecordFault::OtherHead { head: "the signed head (statement 1)".into() });
+    assert_eq!(fault(check(&kept)), RecordFault::OtherHead("the signed head (statement 1)".into()));
 }
 
 #[test]

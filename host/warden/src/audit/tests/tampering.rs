@@ -45,7 +45,7 @@ fn a_changed_record_is_named() {
     let text = String::from_utf8(lines[2].clone()).expect("UTF-8").replace("\"bytes\":12", "\"bytes\":13");
     lines[2] = text.into_bytes();
     fixture.put_lines(&lines);
-    assert_eq!(fixture.bad(), BadRecord { line: 3, seq: 3, fault: RecordFault::Changed { next_line: 4 } });
+    assert_eq!(fixture.bad(), BadRecord { line: 3, seq: 3, fault: RecordFault::Changed(4) });
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn a_long_torn_end_is_continued_up_to_what_a_crash_explains() {
         if continued {
             assert_eq!(fixture.sound().ending, ChainEnd::Torn { line: 3, bytes: bytes as u64 });
         } else {
-            let fault = RecordFault::TooMuchTorn { bytes: bytes as u64 };
+            let fault = RecordFault::TooMuchTorn(bytes as u64);
             assert_eq!(fixture.bad(), BadRecord { line: 3, seq: 3, fault });
         }
         match AuditLog::open(&fixture.path()) {

@@ -6,7 +6,7 @@ use super::reading::{LineKind, read};
 use super::{AuditError, AuditLog};
 use cofferdam_core::audit::{AuditEvent, CallOutcome, Effect};
 use cofferdam_core::id::CallId;
-use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_core::tool::ToolError;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::ops::ControlFlow::{self, Break, Continue};
@@ -111,11 +111,13 @@ impl ChainSearch {
         let Some(code) = outcome.code else {
             return Ok(Break(Some((time, LandedCall::All(outcome.files)))));
         };
-        if !outcome.files.iter().any(changes) {
+        // What goes out with a reply changes no file of the workspace before that is sent.
+        if outcome.files.iter().all(|effect| matches!(effect, Effect::Attached(_))) {
             return Ok(Break(None));
         }
         if !outcome.reconciled {
-            return Ok(Break(Some((time, failed(code, outcome)))));
+            let error = ToolError::new(code, outcome.reason.unwrap_or_default());
+            return Ok(Break(Some((time, LandedCall::Failed { error, done: outcome.files }))));
         }
         match outcome.intent.and_then(|seq| told.planned.remove(&seq)) {
             Some(planned) => Ok(Break(Some((time, LandedCall::Part { planned, done: outcome.files })))),
@@ -126,17 +128,6 @@ impl ChainSearch {
             }
         }
     }
-}
-
-/// Whether it changes a file of the workspace: what goes out with a reply is no change before that
-/// is sent.
-fn changes(effect: &Effect) -> bool {
-    !matches!(effect, Effect::Attached(_))
-}
-
-fn failed(code: ErrorCode, outcome: CallOutcome) -> LandedCall {
-    let error = ToolError::new(code, outcome.reason.unwrap_or_default());
-    LandedCall::Failed { error, done: outcome.files }
 }
 
 fn read_outcomes(mut lines: PositionedReader<&File>, call: &CallId) -> Result<CallOutcomes, AuditError> {

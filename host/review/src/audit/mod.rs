@@ -7,15 +7,13 @@ mod filter;
 mod glob;
 mod replay;
 mod row;
-mod show;
 mod verify;
 mod when;
 
 pub use filter::Filter;
 pub use glob::PathPattern;
 pub use replay::{RebuiltArguments, Unreplayable, differences, outcome_word, rebuild};
-pub use row::row;
-pub use show::{entry_json, entry_text};
+pub use row::{entry_json, entry_text, row};
 pub use verify::{BadStatement, Signed, bad_json, bad_text, format_sound, format_sound_json, statements};
 pub use when::TimeBound;
 

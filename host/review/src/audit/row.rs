@@ -1,6 +1,7 @@
-//! One record as one line for people: time, seq, event, sender, tool, what came of it, duration.
+//! An entry of the log as one line: as it is, or for people: time, seq, event, sender, tool, what
+//! came of it, duration.
 
-use super::outcome_word;
+use super::{name, outcome_word};
 use cofferdam_core::audit::{
     AccessKind, ApprovalRecord, AttachRecord, AuditEvent, CallFacts, CallOutcome, Effect, EntryKind,
     FileFacts, Intent, MessageRecord, MoveRecord, NetworkRequest, NodeHeads, Record, Recovered, Reload,
@@ -8,7 +9,32 @@ use cofferdam_core::audit::{
 };
 use cofferdam_core::text::one_line;
 use cofferdam_policy::spell_word;
+use cofferdam_warden::audit::LogEntry;
+use serde_json::json;
 use std::fmt::Write as _;
+
+/// An entry on one line.
+pub fn entry_text(entry: &LogEntry) -> String {
+    match entry {
+        LogEntry::Record { record, .. } => row(record),
+        LogEntry::Unreadable { file, offset, bytes, why } => {
+            let (file, why) = (name(file), one_line(why, 200));
+            format!("unreadable: {bytes} bytes at offset {offset} of {file}: {why}")
+        }
+    }
+}
+
+/// An entry as one line of JSON: a record byte for byte as it is in the file.
+pub fn entry_json(entry: &LogEntry) -> String {
+    match entry {
+        LogEntry::Record { line, .. } => line.clone(),
+        LogEntry::Unreadable { file, offset, bytes, why } => {
+            let file = name(file);
+            json!({ "unreadable": { "file": file, "offset": offset, "bytes": bytes, "why": why } })
+                .to_string()
+        }
+    }
+}
 
 /// One record on one line: time, seq, event, sender, tool, what came of it, files, duration.
 pub fn row(record: &Record) -> String {

@@ -86,8 +86,7 @@ fn workflow_row(workflow: &Workflow) -> String {
             format!("asks in {} with {shown} attachments", one_line(task.as_deref().unwrap_or("?"), 80))
         }
     };
-    let by = workflow.by.as_ref().map_or(String::new(), |by| format!(" by {}", one_line(by, 80)));
-    format!("workflow {} {what}{by}", one_line(&workflow.run, 120))
+    format!("workflow {} {what}{}", one_line(&workflow.run, 120), name_decider(&workflow.by))
 }
 
 fn network_row(request: &NetworkRequest) -> String {
@@ -101,8 +100,7 @@ fn network_row(request: &NetworkRequest) -> String {
         (false, None, Some(status)) => format!("{status}, {bytes} bytes"),
         (false, None, None) => format!("{bytes} bytes"),
     };
-    let why = reason.as_ref().map_or_else(String::new, |why| format!(" {:?}", one_line(why, 200)));
-    format!("network  {who} {asked} {what}{why}")
+    format!("network  {who} {asked} {what}{}", quote_reason(reason))
 }
 
 fn describe_caller(facts: &CallFacts) -> String {
@@ -119,17 +117,12 @@ fn end(outcome: &CallOutcome) -> String {
         }
         text.push(')');
     }
-    text.push_str(&all(&outcome.files));
-    if let Some(reason) = &outcome.reason {
-        let _ = write!(text, " {:?}", one_line(reason, 200));
-    }
-    text + " " + &duration(outcome.duration_us)
+    text + &all(&outcome.files) + &quote_reason(&outcome.reason) + " " + &duration(outcome.duration_us)
 }
 
 fn describe_decision(approval: &ApprovalRecord) -> String {
     let state = spell_word(&approval.approval);
-    let by = approval.by.as_ref().map_or_else(String::new, |by| format!(" by {}", one_line(by, 80)));
-    let why = approval.reason.as_ref().map_or_else(String::new, |why| format!(" {:?}", one_line(why, 200)));
+    let (by, why) = (name_decider(&approval.by), quote_reason(&approval.reason));
     format!("{state}{by} call sha256 {}{why}", short(&approval.call_sha256))
 }
 
@@ -140,10 +133,15 @@ fn describe_reload(reload: &Reload) -> String {
             let _ = write!(text, " {what} sha256 {}", short(sha256));
         }
     }
-    if let Some(reason) = &reload.reason {
-        let _ = write!(text, " {:?}", one_line(reason, 200));
-    }
-    text
+    text + &quote_reason(&reload.reason)
+}
+
+fn name_decider(by: &Option<String>) -> String {
+    by.as_ref().map_or_else(String::new, |by| format!(" by {}", one_line(by, 80)))
+}
+
+fn quote_reason(reason: &Option<String>) -> String {
+    reason.as_ref().map_or_else(String::new, |why| format!(" {:?}", one_line(why, 200)))
 }
 
 /// Changes that a row names; the record has them all.

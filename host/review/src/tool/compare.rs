@@ -89,17 +89,11 @@ fn files(case: &Case, after: &WorkspaceFiles, told: &mut Vec<String>) {
     let mut expected: BTreeMap<&str, Option<&CaseContent>> =
         case.workspace.iter().map(|(path, content)| (path.as_str(), Some(content))).collect();
     expected.extend(case.expect.files.iter().map(|(path, content)| (path.as_str(), content.as_ref())));
+    let shown = |content: Option<&Vec<u8>>| content.map_or_else(|| "no file".to_owned(), |c| bytes(c));
     for (path, content) in &expected {
-        match (content, after.get(*path)) {
-            (None, None) => {}
-            (Some(CaseContent(wanted)), Some(there)) if wanted == there => {}
-            (Some(CaseContent(wanted)), Some(there)) => {
-                told.push(format!("{path}: expected {}, got {}", bytes(wanted), bytes(there)));
-            }
-            (Some(CaseContent(wanted)), None) => {
-                told.push(format!("{path}: expected {}, got no file", bytes(wanted)));
-            }
-            (None, Some(there)) => told.push(format!("{path}: expected no file, got {}", bytes(there))),
+        let (wanted, there) = (content.map(|CaseContent(bytes)| bytes), after.get(*path));
+        if wanted != there {
+            told.push(format!("{path}: expected {}, got {}", shown(wanted), shown(there)));
         }
     }
     for (path, there) in after.iter().filter(|(path, _)| !expected.contains_key(path.as_str())) {
@@ -112,17 +106,12 @@ fn reply(expected: &[ExpectedFile], sent: &[ExpectedFile], told: &mut Vec<String
         format!("{:?} with {}", one_line(name, 120), bytes(&content.0))
     };
     for n in 0..expected.len().max(sent.len()) {
-        match (expected.get(n), sent.get(n)) {
-            (wanted, there) if wanted == there => {}
-            (Some(wanted), Some(there)) => {
-                told.push(format!("reply[{n}]: expected {}, got {}", file(wanted), file(there)));
-            }
-            (Some(wanted), None) => told.push(format!("reply[{n}]: expected {}, got no file", file(wanted))),
-            (None, there) => {
-                told.extend(
-                    there.map(|there| format!("reply[{n}]: not in expect.reply, got {}", file(there))),
-                );
-            }
+        let (wanted, there) = (expected.get(n), sent.get(n));
+        let got = there.map_or_else(|| "no file".to_owned(), file);
+        match wanted {
+            _ if wanted == there => {}
+            Some(wanted) => told.push(format!("reply[{n}]: expected {}, got {got}", file(wanted))),
+            None => told.push(format!("reply[{n}]: not in expect.reply, got {got}")),
         }
     }
 }

@@ -168,7 +168,13 @@ impl DiffSubjects<'_> {
     }
 
     /// A right that is there or not; whether less is allowed where it differs.
-    fn diff_right(&mut self, subject: Subject, old: Option<&str>, new: Option<&str>, narrower: bool) {
+    pub(super) fn diff_right(
+        &mut self,
+        subject: Subject,
+        old: Option<&str>,
+        new: Option<&str>,
+        narrower: bool,
+    ) {
         if old != new {
             let direction = if narrower { Direction::Narrows } else { Direction::Widens };
             self.push(direction, subject, old.map(str::to_owned), new.map(str::to_owned));

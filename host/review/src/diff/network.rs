@@ -11,20 +11,16 @@ pub(super) fn network(of: &mut DiffSubjects<'_>, old: &ToolPolicy, new: &ToolPol
     if before == after {
         return;
     }
-    let granted = |network: Option<&Network>| network.map(|_| "granted".to_owned());
-    if before.is_some() != after.is_some() {
-        let direction = if after.is_some() { Direction::Widens } else { Direction::Narrows };
-        of.push(direction, Subject::Network, granted(before), granted(after));
-    }
+    let granted = |is_there: bool| is_there.then_some("granted");
+    of.diff_right(Subject::Network, granted(before.is_some()), granted(after.is_some()), after.is_none());
     hosts(of, before, after);
     let methods = |network: Option<&Network>| -> BTreeSet<String> {
         network.into_iter().flat_map(|network| network.methods.iter().cloned()).collect()
     };
     let (had, has) = (methods(before), methods(after));
     for method in had.symmetric_difference(&has) {
-        let direction = if has.contains(method) { Direction::Widens } else { Direction::Narrows };
-        let granted = |methods: &BTreeSet<String>| methods.contains(method).then(|| "granted".to_owned());
-        of.push(direction, Subject::NetworkMethod(method.clone()), granted(&had), granted(&has));
+        let (old, new) = (granted(had.contains(method)), granted(has.contains(method)));
+        of.diff_right(Subject::NetworkMethod(method.clone()), old, new, new.is_none());
     }
     of.diff_ranked(Subject::NetworkBytes, old, new, |policy| {
         let bytes = policy.grants.network.as_ref().map(|network| network.bytes);
@@ -60,9 +56,7 @@ fn headers(of: &mut DiffSubjects<'_>, before: Option<&Network>, after: Option<&N
     let all = [before, after].into_iter().flatten().flat_map(|network| network.headers.keys());
     for name in all.collect::<BTreeSet<_>>() {
         let (old, new) = (secret(before, name), secret(after, name));
-        if old != new {
-            let direction = if new.is_some() { Direction::Widens } else { Direction::Narrows };
-            of.push(direction, Subject::NetworkHeader(name.to_string()), old, new);
-        }
+        let subject = Subject::NetworkHeader(name.to_string());
+        of.diff_right(subject, old.as_deref(), new.as_deref(), new.is_none());
     }
 }

@@ -9,7 +9,7 @@ pub use html::page as html;
 pub use markdown::page as markdown;
 
 use cofferdam_policy::approval::{ApprovalCondition, Rule};
-use cofferdam_policy::{ArgumentClass, PathUse, PolicyProblem, SourceLocation, ToolPolicy, spell_word};
+use cofferdam_policy::{ArgumentClass, PathUse, PolicyProblem, ToolPolicy, spell_word};
 use serde::Serialize;
 
 /// Everything on the page, as plain text; each format escapes it in its own way.
@@ -123,11 +123,8 @@ pub fn approvals(policy: &ToolPolicy) -> Option<ReportTable> {
 /// How much a tool may have of everything.
 pub fn limits(policy: &ToolPolicy) -> ReportTable {
     let row = |row: &cofferdam_core::limits::LimitRow| {
-        let place = policy
-            .origins
-            .limits
-            .get(row.name)
-            .map_or_else(|| "default".to_owned(), SourceLocation::to_string);
+        let place = policy.origins.limits.get(row.name);
+        let place = place.map_or_else(|| "default".to_owned(), ToString::to_string);
         vec![row.name.to_owned(), row.shown.clone(), place]
     };
     ReportTable {

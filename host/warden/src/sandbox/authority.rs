@@ -33,6 +33,7 @@ use serde_bytes::ByteBuf;
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Longer progress messages are cut.
 pub const REPORT_BYTES_MAX: usize = 200;
@@ -269,9 +270,13 @@ impl HostCalls for Authority {
             Request::Cancelled => Ok(Reply::Cancelled(self.inputs.cancel.is_cancelled())),
             Request::AddToReply(files, to) => self.add_to_reply(files, to).map(Reply::Added),
             Request::Send(message) => self.send(message).map(Reply::Sent),
-            Request::BeginWorkflow(summary) => self.begin_workflow(summary).map(Reply::Begun),
+            Request::BeginWorkflow(summary) => {
+                self.messaging().and_then(|(people, of)| people.begin(of, summary)).map(Reply::Begun)
+            }
             Request::WaitForReply { workflow, message, timeout_ms } => {
-                self.wait_for_reply(&workflow, &message, timeout_ms).map(|()| Reply::Done)
+                let timeout = timeout_ms.map(Duration::from_millis);
+                let waits = self.messaging().and_then(|(to, of)| to.wait(of, &workflow, &message, timeout));
+                waits.map(|()| Reply::Done)
             }
             Request::HttpBody(piece) => self.network().and_then(|network| network.body(piece)),
             Request::HttpSend(request) => self.network().and_then(|network| network.send(request)),

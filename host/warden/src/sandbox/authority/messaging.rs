@@ -9,7 +9,6 @@ use cofferdam_core::message::{DirectMessage, SentMessage};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Files of one message that a call writes.
 pub const MESSAGE_FILES_MAX: usize = 10;
@@ -20,7 +19,7 @@ pub const NOBODY_REACHED: &str = "people are written to by a running `cofferdam 
 
 impl Authority {
     /// Who reaches people, and for which call.
-    fn messaging(&self) -> Result<(&Arc<dyn Messaging>, &CallFacts), ToolError> {
+    pub(super) fn messaging(&self) -> Result<(&Arc<dyn Messaging>, &CallFacts), ToolError> {
         if !self.permit.grants().allows(Interface::Messaging) {
             return Err(denied("nobody may be written to here; the policy's profile grants it"));
         }
@@ -50,20 +49,5 @@ impl Authority {
         let limits = *self.permit.limits();
         let stopped = || self.clock.stop_reason().map(|stopped| stopped.to_tool_error(&limits));
         people.send(of, MessageToSend { to, text, files, workflow }, &stopped)
-    }
-
-    pub(super) fn begin_workflow(&self, summary: Option<String>) -> Result<String, ToolError> {
-        let (people, of) = self.messaging()?;
-        people.begin(of, summary)
-    }
-
-    pub(super) fn wait_for_reply(
-        &self,
-        workflow: &str,
-        message: &str,
-        timeout_ms: Option<u64>,
-    ) -> Result<(), ToolError> {
-        let (people, of) = self.messaging()?;
-        people.wait(of, workflow, message, timeout_ms.map(Duration::from_millis))
     }
 }

@@ -103,7 +103,7 @@ impl Authority {
     pub(super) fn tell_denied(&self, error: ToolError) -> ToolError {
         let may_follow =
             matches!(error.code, ErrorCode::Failed | ErrorCode::NotFound | ErrorCode::WriteFailed);
-        match self.exchanges.as_ref().and_then(Exchanges::last_denial) {
+        match self.exchanges.as_ref().and_then(|exchanges| exchanges.denied.as_ref()) {
             Some(denied) if may_follow => {
                 ToolError::new(ErrorCode::NetworkDenied, format!("{denied} ({})", error.message))
             }

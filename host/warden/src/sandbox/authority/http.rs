@@ -46,7 +46,7 @@ pub(super) struct Exchanges {
     open: BTreeMap<HttpId, OpenExchange>,
     ever: u32,
     /// Why the last request was refused that was.
-    denied: Option<String>,
+    pub(super) denied: Option<String>,
     /// What could not be written down.
     unaudited: Option<ToolError>,
 }
@@ -165,11 +165,6 @@ impl Exchanges {
             self.close(*id);
         }
         self.unaudited.take().map_or(Ok(()), Err)
-    }
-
-    /// Why a request was refused, the last one that was.
-    pub(super) fn last_denial(&self) -> Option<&str> {
-        self.denied.as_deref()
     }
 
     fn note_refused(&mut self, failure: HttpFailure) -> HttpFailure {

@@ -158,13 +158,11 @@ impl Sandbox {
         let ready = self.ready(&key).map_or_else(|| self.start(key, binary), Ok);
         let mut worker = ready.map_err(|error| {
             tracing::error!(%error, "no worker");
-            match error {
-                SandboxError::Engine(_) => {
-                    let said = "no sandbox process could be started; see the log";
-                    ToolError::new(ErrorCode::ToolUnavailable, said)
-                }
-                error => ToolError::new(ErrorCode::ToolUnavailable, error.to_string()),
-            }
+            let said = match error {
+                SandboxError::Engine(_) => "no sandbox process could be started; see the log".to_owned(),
+                error => error.to_string(),
+            };
+            ToolError::new(ErrorCode::ToolUnavailable, said)
         })?;
         worker.calls += 1;
         match call_in(&mut worker, job, calls, clock) {

@@ -55,7 +55,10 @@ impl EmbeddedBytes {
                 size += length as u64;
             }
         })?;
-        let_go(self.0);
+        // Read once to be unpacked, they would count as the gateway's memory. Read again, they come
+        // from the program's file.
+        let Range { start, end } = self.0.as_ptr_range();
+        let_pages_go(start as usize..end as usize);
         Ok((sealed, size))
     }
 }
@@ -77,15 +80,8 @@ pub(super) fn path() -> io::Result<PathBuf> {
     Ok(format!("/proc/self/fd/{}", program.as_raw_fd()).into())
 }
 
-/// Lets the pages of embedded bytes go, which were read once to be unpacked: the gateway needs them
-/// no more, and they would count as its memory. Read again, they come from the program's file.
-fn let_go(embedded: &'static [u8]) {
-    let start = embedded.as_ptr() as usize;
-    let_pages_go(start..start + embedded.len());
-}
-
-/// The same for this program's code: what a start alone needs is most of what is mapped by then.
-/// What is run again is mapped again, from the page cache.
+/// Lets the pages of this program's code go: what a start alone needs is most of what is mapped by
+/// then. What is run again is mapped again, from the page cache.
 pub fn let_start_go() {
     let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else { return };
     let Ok(program) = std::fs::read_link("/proc/self/exe") else { return };

@@ -1,13 +1,20 @@
 //! Compiled components on disk, so that a start costs milliseconds.
 //!
-//! An entry is named by the component's SHA-256 and that of the worker program, which compiled it;
-//! what the component says of itself lies beside it (`descriptions.rs`). An entry starts with the
-//! SHA-256 of that name and of what follows, so an entry that is damaged, or another component's
-//! under this name, is recompiled and never run. The folder is this user's alone; an entry that
-//! another user could have written is not read.
+//! An entry is named by the component's SHA-256 and that of the worker program, which compiled it.
+//! An entry starts with the SHA-256 of that name and of what follows, so an entry that is damaged,
+//! or another component's under this name, is recompiled and never run. The folder is this user's
+//! alone; an entry that another user could have written is not read.
+//!
+//! What a component says of itself lies beside its code: a start that finds both runs no guest.
+//! That entry holds for one component, one set of grants, one entry point and one worker program,
+//! since these decide whether the component links and what it says. One whose code is gone counts
+//! for nothing, so that a start leaves every tool compiled.
 
 use super::SandboxError;
 use super::workers::WORKER_SHA256;
+use cofferdam_core::capability::Grants;
+use cofferdam_core::entry::EntryPoint;
+use cofferdam_ipc::Description;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, openat, statat};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
@@ -27,7 +34,7 @@ pub const CACHE_ENTRIES_MAX: usize = 64;
 /// Extension of machine code.
 const CODE: &str = "cwasm";
 /// Extension of what a component says of itself.
-pub(super) const DESCRIPTION: &str = "said";
+const DESCRIPTION: &str = "said";
 /// Extension of the file whose lock says that a component is being compiled.
 const TURN: &str = "compiling";
 /// A temporary file this old was left by a crash.
@@ -60,7 +67,7 @@ impl Drop for CompileTurn {
 
 /// Why an entry is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CacheMiss {
+enum CacheMiss {
     /// There is none.
     Absent,
     /// Others could have written it.
@@ -98,11 +105,6 @@ impl CompileCache {
         None
     }
 
-    /// Whether there is code of a component, sound or not.
-    pub(super) fn has_code(&self, sha256: &str) -> bool {
-        statat(&self.dir, entry_name(sha256), AtFlags::SYMLINK_NOFOLLOW).is_ok()
-    }
-
     /// Keeps compiled code; without the entry the next start is slower.
     pub(super) fn keep_code(&self, sha256: &str, code: &[u8]) {
         if let Err(error) = self.write(&entry_name(sha256), code) {
@@ -110,8 +112,46 @@ impl CompileCache {
         }
     }
 
+    /// What the component said, linked with these grants, if that is known and its code is there.
+    pub(super) fn description(
+        &self,
+        sha256: &str,
+        grants: &Grants,
+        point: &EntryPoint,
+    ) -> Option<Description> {
+        let bytes = match self.read_sealed(&description_name(sha256, grants, point).ok()?) {
+            Ok(bytes) => bytes,
+            Err(CacheMiss::Absent) => return None,
+            Err(why) => {
+                let component = &sha256[..12];
+                tracing::warn!(component, ?why, "not reading a kept description; the tool is asked again");
+                return None;
+            }
+        };
+        let description = postcard::from_bytes(&bytes).ok()?;
+        let has_code = statat(&self.dir, entry_name(sha256), AtFlags::SYMLINK_NOFOLLOW).is_ok();
+        has_code.then_some(description)
+    }
+
+    /// Keeps what a component said; without the entry the next start asks it again.
+    pub(super) fn keep_description(
+        &self,
+        sha256: &str,
+        grants: &Grants,
+        point: &EntryPoint,
+        description: &Description,
+    ) {
+        let written = description_name(sha256, grants, point).and_then(|name| {
+            let bytes = postcard::to_stdvec(description).map_err(std::io::Error::other)?;
+            self.write(&name, &bytes)
+        });
+        if let Err(error) = written {
+            tracing::warn!(%error, "cannot keep what a tool says of itself");
+        }
+    }
+
     /// What an entry holds, if it is what was written under this name, and by us.
-    pub(super) fn read_sealed(&self, name: &str) -> Result<Vec<u8>, CacheMiss> {
+    fn read_sealed(&self, name: &str) -> Result<Vec<u8>, CacheMiss> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut file = match openat(&self.dir, name, flags, Mode::empty()) {
             Ok(fd) => fs::File::from(fd),
@@ -149,7 +189,7 @@ impl CompileCache {
     }
 
     /// Writes an entry, whole and sealed, and keeps the folder bounded.
-    pub(super) fn write(&self, name: &str, content: &[u8]) -> std::io::Result<()> {
+    fn write(&self, name: &str, content: &[u8]) -> std::io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(&self.path)?;
         file.write_all(&seal(name, content))?;
         file.write_all(content)?;
@@ -202,6 +242,13 @@ fn word(path: &Path) -> String {
 
 fn entry_name(sha256: &str) -> String {
     format!("{sha256}-{}.{CODE}", &WORKER_SHA256[..16])
+}
+
+/// Named by everything that decides what is said.
+fn description_name(sha256: &str, grants: &Grants, point: &EntryPoint) -> std::io::Result<String> {
+    let grants = postcard::to_stdvec(&(grants, point)).map_err(std::io::Error::other)?;
+    let of = Sha256::new().chain_update(WORKER_SHA256).chain_update(grants).finalize();
+    Ok(format!("{sha256}-{}.{DESCRIPTION}", hex::encode(&of[..8])))
 }
 
 /// Binds what an entry holds to its name.

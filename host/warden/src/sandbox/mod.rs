@@ -9,7 +9,6 @@ mod binary;
 mod cache;
 mod clock;
 mod described;
-mod descriptions;
 pub mod imports;
 mod notice;
 pub mod workers;

@@ -3,8 +3,8 @@
 //! Only an optimization: it is believed when the log holds the very line it names, and ignored in
 //! every other case. It is no proof of anything; `audit verify` does not look at it.
 
-use super::files::{LogFile, LogFiles};
-use super::lines::{LineEnd, PositionedReader};
+use super::files::LogFiles;
+use super::lines::LineEnd;
 use super::reading::is_record;
 use super::{AuditError, open};
 use serde::{Deserialize, Serialize};
@@ -42,21 +42,16 @@ impl Checkpoint {
     pub(super) fn position_after(&self, files: &LogFiles) -> Result<Option<(usize, u64)>, AuditError> {
         for index in files.files_with(self.seq) {
             let part = files.open(index)?;
-            if let Some(start) = self.position_in_part(&part)? {
-                return Ok(Some((index, start)));
+            let mut lines = part.lines(self.offset);
+            if self.offset < part.end
+                && let Some(line) = lines.next()?
+                && line.end == LineEnd::Newline
+                && is_record(line.bytes, self.seq, &self.sha256)
+            {
+                return Ok(Some((index, self.offset + line.len + 1)));
             }
         }
         Ok(None)
-    }
-
-    fn position_in_part(&self, part: &LogFile) -> Result<Option<u64>, AuditError> {
-        if self.offset >= part.end {
-            return Ok(None);
-        }
-        let mut lines = PositionedReader::new(&*part.file, self.offset, part.end);
-        let Some(line) = lines.next()? else { return Ok(None) };
-        let is_it = line.end == LineEnd::Newline && is_record(line.bytes, self.seq, &self.sha256);
-        Ok(is_it.then_some(self.offset + line.len + 1))
     }
 
     /// Replaces the file at `path` in one step; a reader finds the old one or this one.

@@ -145,7 +145,7 @@ impl Iterator for Entries {
 
 /// How many records of a file are wanted.
 fn count_wanted(part: &LogFile, wanted: &RecordFilter) -> Result<u64, AuditError> {
-    let mut lines = PositionedReader::new(&*part.file, 0, part.end);
+    let mut lines = part.lines(0);
     let mut found = 0;
     while let Some(line) = lines.next()? {
         found += u64::from(parse_lenient(line.bytes).is_some_and(|record| wanted(&record)));

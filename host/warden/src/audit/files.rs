@@ -4,6 +4,7 @@
 //! names sort as the chain runs and two files never get one name. It refuses to guess from anything
 //! else.
 
+use super::lines::PositionedReader;
 use super::{AuditError, open};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -32,7 +33,7 @@ pub enum LogSelection<'a> {
 #[derive(Debug)]
 pub(super) struct LogFiles {
     rotated: Vec<PathBuf>,
-    active: Option<(PathBuf, Arc<File>, u64)>,
+    active: Option<(PathBuf, LogFile)>,
 }
 
 /// One of the files, open.
@@ -41,6 +42,18 @@ pub(super) struct LogFile {
     pub(super) file: Arc<File>,
     /// The length up to which it is read.
     pub(super) end: u64,
+}
+
+impl LogFile {
+    fn new(file: File) -> Result<Self, AuditError> {
+        let end = open::settled_length(&file)?;
+        Ok(Self { file: Arc::new(file), end })
+    }
+
+    /// Its lines from `start`, which must be the start of one.
+    pub(super) fn lines(&self, start: u64) -> PositionedReader<&File> {
+        PositionedReader::new(&*self.file, start, self.end)
+    }
 }
 
 impl LogFiles {
@@ -61,14 +74,14 @@ impl LogFiles {
         for _ in 0..TRIES {
             match open::open_for_read(active) {
                 Ok(file) => {
-                    let end = open::settled_length(&file)?;
+                    let part = LogFile::new(file)?;
                     let mut rotated = list(active)?;
-                    let id = identity(&file)?;
+                    let id = identity(&part.file)?;
                     let same = |path: &PathBuf| path.metadata().is_ok_and(|m| (m.dev(), m.ino()) == id);
                     if let Some(at) = rotated.iter().rposition(same) {
                         rotated.truncate(at);
                     }
-                    return Ok(Self { rotated, active: Some((active.to_owned(), Arc::new(file), end)) });
+                    return Ok(Self { rotated, active: Some((active.to_owned(), part)) });
                 }
                 Err(AuditError::Open { source, path }) if source.kind() == io::ErrorKind::NotFound => {
                     // Without a folder there is no other file either.
@@ -91,12 +104,8 @@ impl LogFiles {
 
     pub(super) fn open(&self, index: usize) -> Result<LogFile, AuditError> {
         match (self.rotated.get(index), &self.active) {
-            (Some(path), _) => {
-                let file = open::open_for_read(path)?;
-                let end = open::settled_length(&file)?;
-                Ok(LogFile { file: Arc::new(file), end })
-            }
-            (None, Some((_, file, end))) => Ok(LogFile { file: file.clone(), end: *end }),
+            (Some(path), _) => LogFile::new(open::open_for_read(path)?),
+            (None, Some((_, part))) => Ok(part.clone()),
             (None, None) => Err(AuditError::Read(io::ErrorKind::NotFound.into())),
         }
     }

@@ -106,7 +106,7 @@ impl ChainSearch {
         };
         self.left = index;
         let part = self.files.open(index)?;
-        let mut told = read_outcomes(PositionedReader::new(&*part.file, 0, part.end), call)?;
+        let mut told = read_outcomes(part.lines(0), call)?;
         let Some((time, outcome)) = self.last.take().or(told.outcome) else { return Ok(Continue(())) };
         let Some(code) = outcome.code else {
             return Ok(Break(Some((time, LandedCall::All(outcome.files)))));

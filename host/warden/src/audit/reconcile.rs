@@ -69,7 +69,7 @@ impl AuditLog {
         };
         for index in first..files.len() {
             let part = files.open(index)?;
-            found.scan(PositionedReader::new(&*part.file, start, part.end))?;
+            found.scan(part.lines(start))?;
             start = 0;
         }
         Ok(found)

@@ -6,7 +6,6 @@
 
 use super::entries::{Entries, EntryRange, LogEntry, read_entries};
 use super::files::{LogFiles, LogSelection};
-use super::lines::PositionedReader;
 use super::reading::is_record;
 use super::{AuditError, AuditLog, ChainPlace, Head, Kept, Witness};
 use cofferdam_core::audit::{AuditEvent, Record};
@@ -64,7 +63,7 @@ impl AuditLog {
         let files = LogFiles::select(LogSelection::Log(&self.path))?;
         for index in files.files_with(head.seq) {
             let part = files.open(index)?;
-            let mut lines = PositionedReader::new(&*part.file, 0, part.end);
+            let mut lines = part.lines(0);
             while let Some(line) = lines.next()? {
                 if is_record(line.bytes, head.seq, &head.sha256) {
                     return Ok(true);

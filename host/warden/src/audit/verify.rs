@@ -5,7 +5,7 @@
 
 use super::chain::{BadRecord, BrokenRecord, Chain, ChainLink, ChainStart, RecordFault};
 use super::files::{LogFiles, LogSelection};
-use super::lines::{LineEnd, PositionedReader};
+use super::lines::LineEnd;
 use super::{AuditError, Head, ToldHeads, open};
 use cofferdam_core::audit::{AuditEvent, Record};
 use std::collections::BTreeMap;
@@ -141,7 +141,7 @@ pub fn verify_told(
             chain.next_file();
         }
         let part = files.open(index)?;
-        let mut lines = PositionedReader::new(&*part.file, 0, part.end);
+        let mut lines = part.lines(0);
         let mut last_end = LineEnd::Newline;
         while let Some(line) = lines.next()? {
             last_end = line.end;

@@ -2,7 +2,7 @@
 
 use super::name;
 use cofferdam_warden::audit::sign::{Forged, Statement};
-use cofferdam_warden::audit::{BadRecord, ChainEnd, Head, Report};
+use cofferdam_warden::audit::{BadRecord, Head, Report, TornEnd};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -64,7 +64,7 @@ pub fn statements(
 
 /// What a sound log holds, for people; `kept` is the head that a person gave.
 pub fn format_sound(report: &Report, kept: Option<&Head>, signed: Option<&Signed>) -> String {
-    let Report { records, recovered, intents_open, ending, head, .. } = report;
+    let Report { records, recovered, intents_open, torn, head, .. } = report;
     let mut text = format!("audit ok: {records} records, head {head}");
     let mut line = |words: String| {
         text.push('\n');
@@ -80,7 +80,7 @@ pub fn format_sound(report: &Report, kept: Option<&Head>, signed: Option<&Signed
             seq + 1
         ));
     }
-    if let ChainEnd::Torn { line: at, bytes } = ending {
+    if let Some(TornEnd { line: at, bytes }) = torn {
         line(format!(
             "notice: line {at} was torn by a crash after {bytes} bytes; the next record says so and goes on"
         ));
@@ -118,17 +118,13 @@ pub fn format_sound(report: &Report, kept: Option<&Head>, signed: Option<&Signed
 
 /// The same in JSON.
 pub fn format_sound_json(report: &Report, signed: Option<&Signed>) -> Value {
-    let torn = match report.ending {
-        ChainEnd::Whole => json!(null),
-        ChainEnd::Torn { line, bytes } => json!({ "line": line, "bytes": bytes }),
-    };
     let signed = signed.map_or(Value::Null, |Signed { count, newest }| {
         let newest = newest.as_ref().map(|s| json!({ "seq": s.seq, "sha256": s.sha256, "time": s.time }));
         json!({ "statements": count, "newest": newest })
     });
     json!({
         "ok": true, "records": report.records, "head": report.head, "recovered": report.recovered,
-        "intents_open": report.intents_open, "torn": torn,
+        "intents_open": report.intents_open, "torn": report.torn,
         "files": report.files.iter().map(|file| name(file)).collect::<Vec<_>>(),
         "continues": report.continues, "unchecked": report.unchecked, "signed": signed,
     })

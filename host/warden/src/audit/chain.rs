@@ -260,11 +260,9 @@ impl Chain {
         // Whether the record before it, if there is one, is the last of another file.
         let across = self.head_file != self.file && self.head_line > 0;
         if found > expected && across {
-            let (line, fault) = (self.head_line + 1, RecordFault::MissingAfter { expected, last: found - 1 });
-            return Some(BrokenRecord {
-                file: self.head_file,
-                record: BadRecord { line, seq: expected, fault },
-            });
+            let fault = RecordFault::MissingAfter { expected, last: found - 1 };
+            let record = BadRecord { line: self.head_line + 1, seq: expected, fault };
+            return Some(BrokenRecord { file: self.head_file, record });
         }
         if found != expected {
             let fault = RecordFault::WrongSeq { expected, found };

@@ -8,6 +8,7 @@ use super::files::{LogFiles, LogSelection};
 use super::lines::LineEnd;
 use super::{AuditError, Head, ToldHeads, open};
 use cofferdam_core::audit::{AuditEvent, Record};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -42,26 +43,21 @@ pub struct Report {
     pub intents_open: u64,
     /// Heads that were to be there, from before the first record here: not checked.
     pub unchecked: u64,
-    /// How the last file ends.
-    pub ending: ChainEnd,
+    /// The line that the last file ends with, where a crash tore it.
+    pub torn: Option<TornEnd>,
     /// The last record, to keep elsewhere.
     pub head: Head,
     /// How far other nodes' chains were at most by the records of this one, by node.
     pub others: BTreeMap<String, Head>,
 }
 
-/// How a sound log ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChainEnd {
-    /// With a record.
-    Whole,
-    /// With a line that a crash tore; the next append records that and goes on.
-    Torn {
-        /// The line, from 1.
-        line: u64,
-        /// How many bytes of it there are.
-        bytes: u64,
-    },
+/// A line at the end of a sound log that a crash tore; the next append records that and goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TornEnd {
+    /// The line, from 1.
+    pub line: u64,
+    /// How many bytes of it there are.
+    pub bytes: u64,
 }
 
 /// A head that the chain must still contain.
@@ -135,7 +131,7 @@ pub fn verify_told(
     let (mut chain, mut counts) = (Chain::new(begin), RecordCounts::default());
     let bad =
         |BrokenRecord { file, record }| Ok(Verification::Bad { file: files.path(file).to_owned(), record });
-    let (mut ending, mut last) = (ChainEnd::Whole, None);
+    let (mut torn_end, mut last) = (None, None);
     for index in 0..files.len() {
         if index > 0 {
             chain.next_file();
@@ -165,7 +161,7 @@ pub fn verify_told(
             return bad(broken);
         }
         if let Some(torn) = &chain.torn {
-            ending = ChainEnd::Torn { line: torn.line, bytes: part.end - torn.start };
+            torn_end = Some(TornEnd { line: torn.line, bytes: part.end - torn.start });
         }
         last = Some(part.file);
     }
@@ -186,7 +182,7 @@ pub fn verify_told(
         recovered: counts.recovered,
         intents_open: counts.intents.saturating_sub(counts.settled),
         unchecked: expected.unchecked,
-        ending,
+        torn: torn_end,
         head: chain.head,
         others: counts.others,
     }))

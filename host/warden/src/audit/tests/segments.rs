@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::audit::sign::{SecretKey, Statement};
-use crate::audit::{ChainEnd, RecordFault, verify as verify_source};
+use crate::audit::{RecordFault, TornEnd, verify as verify_source};
 
 /// Three files of four records each, rotated as they are when they are full.
 fn three() -> Fixture {
@@ -153,7 +153,7 @@ fn files_alone_are_checked_and_their_beginning_is_not_claimed() {
     assert!(matches!(fixture.files_alone(&[SECOND], &[]), Verification::Bad { .. }));
     fs::copy(fixture.at(SECOND), fixture.at("copy.jsonl")).expect("copies");
     let Verification::Sound(report) = fixture.files_alone(&["copy.jsonl"], &[]) else { panic!("bad") };
-    assert_eq!(report.ending, ChainEnd::Torn { line: 4, bytes: 40 });
+    assert_eq!(report.torn, Some(TornEnd { line: 4, bytes: 40 }));
 }
 
 #[test]
@@ -224,10 +224,7 @@ fn a_newest_file_that_was_replaced_is_found() {
         let fixture = three();
         fs::write(fixture.at(ACTIVE), torn).expect("writes");
         let report = fixture.sound();
-        assert_eq!(
-            (report.records, report.ending),
-            (8, ChainEnd::Torn { line: 1, bytes: torn.len() as u64 })
-        );
+        assert_eq!((report.records, report.torn), (8, Some(TornEnd { line: 1, bytes: torn.len() as u64 })));
     }
     for noise in [b"\0\0\0\0".as_slice(), b"{\"v\":1,\"seq\":10,", b"{\"v\":2", b"noise"] {
         let fixture = three();

@@ -1,7 +1,7 @@
 //! Lines torn by a crash: recognized, recorded, continued; never hidden, never mistaken.
 
 use super::*;
-use crate::audit::{ChainEnd, LINE_BYTES_MAX, RecordFault};
+use crate::audit::{LINE_BYTES_MAX, RecordFault, TornEnd};
 use cofferdam_core::audit::{Recovered, sha256_hex};
 
 #[test]
@@ -16,14 +16,14 @@ fn every_cut_of_the_last_record_is_recognized_and_continued() {
         // Cut by exactly its newline, the record is whole; cut by all of it, there is nothing torn.
         let (records, torn) = if cut == 1 { (3, 0) } else { (2, last - cut) };
         assert_eq!(report.records, records);
-        let ending = if torn == 0 { ChainEnd::Whole } else { ChainEnd::Torn { line: 3, bytes: torn as u64 } };
-        assert_eq!(report.ending, ending, "cut {cut}");
+        let torn = (torn > 0).then_some(TornEnd { line: 3, bytes: torn as u64 });
+        assert_eq!(report.torn, torn, "cut {cut}");
 
-        let recovered = u64::from(torn > 0);
+        let recovered = u64::from(torn.is_some());
         assert_eq!(fixture.append(), records + recovered + 1);
         let report = fixture.sound();
         assert_eq!((report.records, report.recovered), (records + recovered + 1, recovered));
-        assert_eq!(report.ending, ChainEnd::Whole);
+        assert_eq!(report.torn, None);
         assert!(fixture.bytes().starts_with(kept), "nothing is hidden");
     }
 }
@@ -51,7 +51,7 @@ fn every_cut_of_a_recovery_is_recognized_and_continued() {
         fixture.put(&whole[..end]);
         fixture.append();
         let report = fixture.sound();
-        assert!(report.recovered >= 1 && report.ending == ChainEnd::Whole, "cut to {end}: {report:?}");
+        assert!(report.recovered >= 1 && report.torn.is_none(), "cut to {end}: {report:?}");
         assert!(fixture.bytes().starts_with(&whole[..end]), "nothing is hidden");
     }
 }
@@ -94,7 +94,7 @@ fn a_long_torn_end_is_continued_up_to_what_a_crash_explains() {
         let fixture = Fixture::with(2);
         fixture.put(&[fixture.bytes(), vec![0; bytes]].concat());
         if continued {
-            assert_eq!(fixture.sound().ending, ChainEnd::Torn { line: 3, bytes: bytes as u64 });
+            assert_eq!(fixture.sound().torn, Some(TornEnd { line: 3, bytes: bytes as u64 }));
         } else {
             let fault = RecordFault::TooMuchTorn(bytes as u64);
             assert_eq!(fixture.bad(), BadRecord { line: 3, seq: 3, fault });

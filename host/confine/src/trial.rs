@@ -55,24 +55,6 @@ pub enum TrialResult {
 }
 
 impl TrialResult {
-    fn from_result(done: io::Result<()>) -> Self {
-        const REFUSALS: [Errno; 7] = [
-            Errno::ACCESS,
-            Errno::PERM,
-            Errno::NOSYS,
-            Errno::XDEV,
-            Errno::ROFS,
-            // Resource limits.
-            Errno::MFILE,
-            Errno::NOMEM,
-        ];
-        match done.map_err(|e| e.raw_os_error().unwrap_or(0)) {
-            Ok(()) => Self::Done,
-            Err(code) if REFUSALS.iter().any(|errno| errno.raw_os_error() == code) => Self::Refused(code),
-            Err(code) => Self::Failed(code),
-        }
-    }
-
     /// Whether it is what the table expects.
     pub fn is(self, expected: ExpectedResult) -> bool {
         match expected {
@@ -181,7 +163,16 @@ impl TrialFolder {
 
     /// Tries one thing in this confined process.
     pub fn attempt(&self, trial: &Trial) -> TrialResult {
-        TrialResult::from_result((trial.deed)(self))
+        // The last two are of resource limits.
+        const REFUSALS: [Errno; 7] =
+            [Errno::ACCESS, Errno::PERM, Errno::NOSYS, Errno::XDEV, Errno::ROFS, Errno::MFILE, Errno::NOMEM];
+        match (trial.deed)(self).map_err(|e| e.raw_os_error().unwrap_or(0)) {
+            Ok(()) => TrialResult::Done,
+            Err(code) if REFUSALS.iter().any(|errno| errno.raw_os_error() == code) => {
+                TrialResult::Refused(code)
+            }
+            Err(code) => TrialResult::Failed(code),
+        }
     }
 
     /// The port of a listener, or one that nobody needs to listen on.
@@ -195,6 +186,11 @@ impl TrialFolder {
 
     fn open_in_mount(&self, path: &str, flags: OFlags) -> io::Result<OwnedFd> {
         Ok(rustix::fs::openat(&self.mount, path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o600))?)
+    }
+
+    /// The same where nothing more is done with it.
+    fn try_open(&self, path: &str, flags: OFlags) -> io::Result<()> {
+        self.open_in_mount(path, flags).map(drop)
     }
 
     fn handle(&self) -> io::Result<OwnedFd> {

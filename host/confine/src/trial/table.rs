@@ -2,6 +2,11 @@
 
 use super::super::{WORKER_DATA_BYTES_MAX, WORKER_FD_MAX};
 use super::*;
+use rustix::fs::{
+    Dir, MemfdFlags, chmodat, linkat, memfd_create, mkdirat, mknodat, openat, openat2, renameat, symlinkat,
+    unlinkat,
+};
+use std::fs::{self, File};
 
 const fn expect_done(name: &'static str, deed: fn(&TrialFolder) -> io::Result<()>) -> Trial {
     Trial { name, expected: ExpectedResult::Done, deed }
@@ -31,14 +36,14 @@ pub(super) const WORKER: &[Trial] = &[
     }),
     expect_done("read a file by openat2", |s| {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        read(rustix::fs::openat2(&s.mount, "folder/inner", flags, Mode::empty(), BENEATH)?)
+        read(openat2(&s.mount, "folder/inner", flags, Mode::empty(), BENEATH)?)
     }),
     expect_done("read a file by its handle in /proc/self/fd", |s| {
         read(s.reopen(&s.handle()?, OFlags::RDONLY)?)
     }),
     expect_done("read the names in a mount", |s| {
         let folder = s.open_in_mount(".", OFlags::RDONLY | OFlags::DIRECTORY)?;
-        rustix::fs::Dir::new(folder)?.next().map_or(Err(io::ErrorKind::NotFound.into()), |_| Ok(()))
+        Dir::new(folder)?.next().map_or(Err(io::ErrorKind::NotFound.into()), |_| Ok(()))
     }),
     expect_refused("start a thread", |_| deeds::start_thread()),
     expect_done("write to its socket", |s| {
@@ -58,7 +63,7 @@ pub(super) const WORKER: &[Trial] = &[
     expect_done("make pages executable", |_| deeds::call(libc::SYS_mprotect, [0, 0, WRITE_EXECUTE & !WRITE])),
     expect_done("ask for its limits", |_| deeds::call(libc::SYS_prlimit64, [0; 3])),
     expect_refused("open an entry of the compile cache", |s| {
-        Ok(rustix::fs::openat(&s.cache, "entry", OFlags::RDONLY, Mode::empty()).map(drop)?)
+        Ok(openat(&s.cache, "entry", OFlags::RDONLY, Mode::empty()).map(drop)?)
     }),
     expect_refused("make a pair of datagram sockets, which send to anybody", |_| {
         let kind = libc::c_long::from(libc::SOCK_DGRAM | libc::SOCK_CLOEXEC);
@@ -85,7 +90,7 @@ pub(super) const WORKER: &[Trial] = &[
         held.map(drop)
     }),
     expect_refused("make a memory file, which no limit of memory counts", |_| {
-        Ok(rustix::fs::memfd_create("trial", rustix::fs::MemfdFlags::CLOEXEC).map(drop)?)
+        Ok(memfd_create("trial", MemfdFlags::CLOEXEC).map(drop)?)
     }),
     expect_refused("share memory that no limit of memory counts", |_| deeds::map(libc::MAP_SHARED)),
     expect_done("have memory of its own", |_| deeds::map(libc::MAP_PRIVATE)),
@@ -95,66 +100,52 @@ pub(super) const WORKER: &[Trial] = &[
     }),
     expect_refused("type into a terminal", |_| deeds::call(libc::SYS_ioctl, [0, TIOCSTI, 0])),
     expect_refused("open /etc/passwd", |_| deeds::open_anybodys_file()),
-    expect_refused("list /", |_| std::fs::read_dir("/").map(drop)),
-    expect_refused("open its own program", |_| std::fs::File::open("/proc/self/exe").map(drop)),
-    expect_refused("open its environment", |_| std::fs::File::open("/proc/self/environ").map(drop)),
-    expect_refused("open its memory", |_| std::fs::File::open("/proc/self/mem").map(drop)),
+    expect_refused("list /", |_| fs::read_dir("/").map(drop)),
+    expect_refused("open its own program", |_| File::open("/proc/self/exe").map(drop)),
+    expect_refused("open its environment", |_| File::open("/proc/self/environ").map(drop)),
+    expect_refused("open its memory", |_| File::open("/proc/self/mem").map(drop)),
     expect_refused("open its parent's memory", |s| {
-        std::fs::File::open(format!("/proc/{}/mem", s.parent_id())).map(drop)
+        File::open(format!("/proc/{}/mem", s.parent_id())).map(drop)
     }),
-    expect_refused("open /dev/null", |_| std::fs::File::open("/dev/null").map(drop)),
+    expect_refused("open /dev/null", |_| File::open("/dev/null").map(drop)),
     expect_refused("open a file outside by its absolute path", |s| {
-        std::fs::File::open(s.root.join("outside/file")).map(drop)
+        File::open(s.root.join("outside/file")).map(drop)
     }),
-    expect_refused("open a file outside by `..`", |s| {
-        s.open_in_mount("../outside/file", OFlags::RDONLY).map(drop)
-    }),
-    expect_refused("open a file outside through a link", |s| {
-        s.open_in_mount("link", OFlags::RDONLY).map(drop)
-    }),
+    expect_refused("open a file outside by `..`", |s| s.try_open("../outside/file", OFlags::RDONLY)),
+    expect_refused("open a file outside through a link", |s| s.try_open("link", OFlags::RDONLY)),
     expect_refused("open a file outside by openat2", |s| {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let nothing = ResolveFlags::empty();
-        Ok(rustix::fs::openat2(&s.outside, "file", flags, Mode::empty(), nothing).map(drop)?)
+        Ok(openat2(&s.outside, "file", flags, Mode::empty(), nothing).map(drop)?)
     }),
     expect_refused("open a file outside by the handle of its folder", |s| {
-        Ok(rustix::fs::openat(&s.outside, "file", OFlags::RDONLY, Mode::empty()).map(drop)?)
+        Ok(openat(&s.outside, "file", OFlags::RDONLY, Mode::empty()).map(drop)?)
     }),
     expect_refused("reopen the handle of a folder outside", |s| {
         s.reopen(&s.outside, OFlags::RDONLY | OFlags::DIRECTORY).map(drop)
     }),
-    expect_refused("open a file of a mount for writing", |s| {
-        s.open_in_mount("file", OFlags::WRONLY).map(drop)
-    }),
-    expect_refused("open a file of a mount for both", |s| s.open_in_mount("file", OFlags::RDWR).map(drop)),
+    expect_refused("open a file of a mount for writing", |s| s.try_open("file", OFlags::WRONLY)),
+    expect_refused("open a file of a mount for both", |s| s.try_open("file", OFlags::RDWR)),
     expect_refused("open a file of a mount truncated", |s| {
-        s.open_in_mount("file", OFlags::RDONLY | OFlags::TRUNC).map(drop)
+        s.try_open("file", OFlags::RDONLY | OFlags::TRUNC)
     }),
     expect_refused("reopen a handle for writing", |s| s.reopen(&s.handle()?, OFlags::RDWR).map(drop)),
-    expect_refused("create a file in a mount", |s| {
-        s.open_in_mount("new", OFlags::WRONLY | OFlags::CREATE).map(drop)
-    }),
-    expect_refused("create a file without a name", |s| {
-        s.open_in_mount(".", OFlags::WRONLY | OFlags::TMPFILE).map(drop)
-    }),
+    expect_refused("create a file in a mount", |s| s.try_open("new", OFlags::WRONLY | OFlags::CREATE)),
+    expect_refused("create a file without a name", |s| s.try_open(".", OFlags::WRONLY | OFlags::TMPFILE)),
     expect_refused("create a file in the compile cache", |s| {
         let flags = OFlags::WRONLY | OFlags::CREATE;
-        Ok(rustix::fs::openat(&s.cache, "new", flags, Mode::from_raw_mode(0o600)).map(drop)?)
+        Ok(openat(&s.cache, "new", flags, Mode::from_raw_mode(0o600)).map(drop)?)
     }),
-    expect_refused("make a folder", |s| Ok(rustix::fs::mkdirat(&s.mount, "new", Mode::RWXU)?)),
-    expect_refused("remove a file", |s| Ok(rustix::fs::unlinkat(&s.mount, "file", AtFlags::empty())?)),
-    expect_refused("rename a file", |s| Ok(rustix::fs::renameat(&s.mount, "file", &s.mount, "new")?)),
-    expect_refused("link a file", |s| {
-        Ok(rustix::fs::linkat(&s.mount, "file", &s.mount, "new", AtFlags::empty())?)
-    }),
-    expect_refused("make a symbolic link", |s| Ok(rustix::fs::symlinkat("x", &s.mount, "new")?)),
-    expect_refused("change a mode", |s| {
-        Ok(rustix::fs::chmodat(&s.mount, "file", Mode::RWXU, AtFlags::empty())?)
-    }),
+    expect_refused("make a folder", |s| Ok(mkdirat(&s.mount, "new", Mode::RWXU)?)),
+    expect_refused("remove a file", |s| Ok(unlinkat(&s.mount, "file", AtFlags::empty())?)),
+    expect_refused("rename a file", |s| Ok(renameat(&s.mount, "file", &s.mount, "new")?)),
+    expect_refused("link a file", |s| Ok(linkat(&s.mount, "file", &s.mount, "new", AtFlags::empty())?)),
+    expect_refused("make a symbolic link", |s| Ok(symlinkat("x", &s.mount, "new")?)),
+    expect_refused("change a mode", |s| Ok(chmodat(&s.mount, "file", Mode::RWXU, AtFlags::empty())?)),
     expect_refused("start a program", |_| deeds::start("/bin/true", &[])),
     expect_refused("become a program", |_| deeds::become_program("/bin/true")),
     expect_refused("become a memory file", |_| {
-        let memory = rustix::fs::memfd_create("trial", rustix::fs::MemfdFlags::CLOEXEC)?;
+        let memory = memfd_create("trial", MemfdFlags::CLOEXEC)?;
         deeds::become_program(&format!("/proc/self/fd/{}", memory.as_raw_fd()))
     }),
     expect_refused("connect to a port", |s| deeds::connect(s.port(0)?)),
@@ -174,21 +165,19 @@ pub(super) const WORKER_NEVER: &[Trial] = &never![
 /// What a gateway may and may not.
 pub(super) const GATEWAY: &[Trial] = &[
     expect_done("create a file in the workspace", |s| {
-        s.open_in_mount("new", OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL).map(drop)
+        s.try_open("new", OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)
     }),
     expect_done("publish a file without a name in another folder", |s| {
         let staged = s.open_in_mount(".", OFlags::WRONLY | OFlags::TMPFILE)?;
         let name = staged.as_raw_fd().to_string();
-        Ok(rustix::fs::linkat(&s.descriptors, name, &s.mount, "folder/new", AtFlags::SYMLINK_FOLLOW)?)
+        Ok(linkat(&s.descriptors, name, &s.mount, "folder/new", AtFlags::SYMLINK_FOLLOW)?)
     }),
     expect_done("rename a file between folders", |s| {
-        Ok(rustix::fs::renameat(&s.mount, "file", &s.mount, "folder/renamed")?)
+        Ok(renameat(&s.mount, "file", &s.mount, "folder/renamed")?)
     }),
-    expect_done("truncate a file of the state", |s| {
-        std::fs::File::create(s.root.join("state/file")).map(drop)
-    }),
-    expect_done("read what it is granted to read", |s| std::fs::read(s.root.join("cache/entry")).map(drop)),
-    expect_done("read random bytes of a device", |_| read(std::fs::File::open("/dev/urandom")?)),
+    expect_done("truncate a file of the state", |s| File::create(s.root.join("state/file")).map(drop)),
+    expect_done("read what it is granted to read", |s| fs::read(s.root.join("cache/entry")).map(drop)),
+    expect_done("read random bytes of a device", |_| read(File::open("/dev/urandom")?)),
     expect_done("start a thread", |_| deeds::start_thread()),
     expect_done("connect to a port that it is granted", |s| deeds::connect(s.port(0)?)),
     expect_done("start a worker, which confines itself further", |s| {
@@ -196,15 +185,13 @@ pub(super) const GATEWAY: &[Trial] = &[
         deeds::start(&s.program.to_string_lossy(), &[&words[..], &[s.root.as_os_str()]].concat())
     }),
     expect_refused("write where it is granted to read", |s| {
-        std::fs::File::options().write(true).open(s.root.join("cache/entry")).map(drop)
+        File::options().write(true).open(s.root.join("cache/entry")).map(drop)
     }),
-    expect_refused("read a file outside", |s| std::fs::File::open(s.root.join("outside/file")).map(drop)),
-    expect_refused("create a file outside", |s| std::fs::File::create(s.root.join("outside/new")).map(drop)),
-    expect_refused("move a file out", |s| {
-        Ok(rustix::fs::renameat(&s.mount, "folder/inner", &s.outside, "new")?)
-    }),
+    expect_refused("read a file outside", |s| File::open(s.root.join("outside/file")).map(drop)),
+    expect_refused("create a file outside", |s| File::create(s.root.join("outside/new")).map(drop)),
+    expect_refused("move a file out", |s| Ok(renameat(&s.mount, "folder/inner", &s.outside, "new")?)),
     expect_refused("make a FIFO in the workspace", |s| {
-        Ok(rustix::fs::mknodat(&s.mount, "fifo", FileType::Fifo, Mode::RWXU, 0)?)
+        Ok(mknodat(&s.mount, "fifo", FileType::Fifo, Mode::RWXU, 0)?)
     }),
     expect_refused("start another program", |s| {
         deeds::start(&s.root.join("outside/program").to_string_lossy(), &[])

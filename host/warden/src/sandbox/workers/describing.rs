@@ -19,7 +19,8 @@ pub(super) fn describe_in(
     grants: &Grants,
     point: &EntryPoint,
 ) -> Result<Description, SandboxError> {
-    match describe_component(&mut worker.socket, grants, point) {
+    let question = ToWorker::Describe { grants: Cow::Borrowed(grants), point: point.clone() };
+    match ask::<Result<Description, DescribeError>>(&mut worker.socket, &question) {
         Ok(Ok(description)) => Ok(description),
         Ok(Err(DescribeError::Link(why))) => Err(SandboxError::Link(why)),
         Ok(Err(DescribeError::Describe(why))) => Err(SandboxError::Describe(why)),
@@ -39,14 +40,6 @@ pub(super) fn describe_in(
 pub(super) fn functions_in(worker: &mut Worker) -> Result<Functions, SandboxError> {
     let listed = ask(&mut worker.socket, &ToWorker::Functions);
     listed.map_err(|broken| SandboxError::Describe(format!("its functions are not listed: {broken}")))
-}
-
-fn describe_component(
-    socket: &mut Socket,
-    grants: &Grants,
-    point: &EntryPoint,
-) -> Result<Result<Description, DescribeError>, Broken> {
-    ask(socket, &ToWorker::Describe { grants: Cow::Borrowed(grants), point: point.clone() })
 }
 
 fn ask<T: DeserializeOwned>(socket: &mut Socket, question: &ToWorker<'_>) -> Result<T, Broken> {
@@ -70,7 +63,7 @@ mod tests {
         peer.write_all(&header).expect("there is room");
         peer.shutdown(std::net::Shutdown::Write).expect("open");
         let mut socket = Socket::of_gateway(ours.into());
-        describe_component(&mut socket, &Grants::NOTHING, &EntryPoint::Tool).expect_err("there is no answer")
+        ask::<Functions>(&mut socket, &ToWorker::Functions).expect_err("there is no answer")
     }
 
     #[test]

@@ -82,10 +82,9 @@ impl AuditLog {
 /// # Errors
 /// [`StatementsError::NotWritten`].
 pub fn append(path: &Path, statement: &Statement) -> Result<(), StatementsError> {
-    let failed = |cause| StatementsError::NotWritten { path: path.to_owned(), cause };
-    let options = || File::options().read(true).append(true).create(true).mode(0o600).open(path);
-    let file = options().map_err(failed)?;
-    write(&file, statement).map_err(failed)
+    let file = File::options().read(true).append(true).create(true).mode(0o600).open(path);
+    file.and_then(|file| write(&file, statement))
+        .map_err(|cause| StatementsError::NotWritten { path: path.to_owned(), cause })
 }
 
 fn write(mut file: &File, statement: &Statement) -> io::Result<()> {

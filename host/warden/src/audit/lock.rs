@@ -13,14 +13,9 @@ use std::time::{Duration, Instant};
 /// The file beside the log whose lock says that a publication is under way.
 pub(super) const PUBLISHING_LOCK: &str = "publishing.lock";
 
-/// What a lock excludes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LockScope {
-    /// Other exclusive holders.
-    Shared,
-    /// Everyone.
-    Exclusive,
-}
+/// [`File::try_lock`], which excludes everyone, or [`File::try_lock_shared`], which excludes the
+/// holders of that.
+type TryLock = fn(&File) -> Result<(), TryLockError>;
 
 /// A held lock on a file; dropping it unlocks.
 #[derive(Debug)]
@@ -45,9 +40,9 @@ pub(crate) struct PublishingGuard {
 
 impl PublishingGuard {
     /// The lock file, opened and locked. Each guard has its own open file: locks belong to those.
-    pub(super) fn take(path: &Path, sharing: LockScope, wait: Duration) -> Result<Self, AuditError> {
+    pub(super) fn take(path: &Path, try_lock: TryLock, wait: Duration) -> Result<Self, AuditError> {
         let file = open::open_for_append(path)?;
-        acquire(&file, PUBLISHING_LOCK, sharing, wait)?;
+        acquire(&file, PUBLISHING_LOCK, try_lock, wait)?;
         Ok(Self { _file: file })
     }
 }
@@ -55,22 +50,18 @@ impl PublishingGuard {
 /// The lock on the log, waited for at most `wait`.
 pub(super) fn log<F: Borrow<File>>(
     file: F,
-    sharing: LockScope,
+    try_lock: TryLock,
     wait: Duration,
 ) -> Result<HeldLock<F>, AuditError> {
-    acquire(file.borrow(), "the audit file", sharing, wait)?;
+    acquire(file.borrow(), "the audit file", try_lock, wait)?;
     Ok(HeldLock(file))
 }
 
-fn acquire(file: &File, what: &'static str, sharing: LockScope, wait: Duration) -> Result<(), AuditError> {
+fn acquire(file: &File, what: &'static str, try_lock: TryLock, wait: Duration) -> Result<(), AuditError> {
     let start = Instant::now();
     let mut pause = Duration::from_micros(50);
     loop {
-        let tried = match sharing {
-            LockScope::Shared => file.try_lock_shared(),
-            LockScope::Exclusive => file.try_lock(),
-        };
-        match tried {
+        match try_lock(file) {
             Ok(()) => return Ok(()),
             Err(TryLockError::Error(source)) => return Err(AuditError::Lock(source)),
             Err(TryLockError::WouldBlock) if start.elapsed() >= wait => {

@@ -7,7 +7,7 @@
 //! stays as it is.
 
 use super::chains::Siblings;
-use super::lock::{self, HeldLock, LockScope, PUBLISHING_LOCK, PublishingGuard};
+use super::lock::{self, HeldLock, PUBLISHING_LOCK, PublishingGuard};
 use super::reading::VERSION;
 use super::sign::SecretKey;
 use super::tail::{LogTail, TailRest};
@@ -211,7 +211,7 @@ impl AuditLog {
     /// # Errors
     /// [`AuditError::Busy`] when another process reconciles for longer than [`LOCK_WAIT`].
     pub(crate) fn lock_publishing(&self) -> Result<PublishingGuard, AuditError> {
-        PublishingGuard::take(&self.sibling_path(PUBLISHING_LOCK), LockScope::Shared, self.lock_wait)
+        PublishingGuard::take(&self.sibling_path(PUBLISHING_LOCK), File::try_lock_shared, self.lock_wait)
     }
 
     /// A file that belongs to the log, in its folder.
@@ -222,7 +222,7 @@ impl AuditLog {
     /// The lock on the active file, whose tail is known then and which has room for a record.
     fn lock_active(&self, current: &mut ActiveFile) -> Result<HeldLock<Arc<File>>, AuditError> {
         for _ in 0..MOVES_MAX {
-            let lock = lock::log(current.file.clone(), LockScope::Exclusive, self.lock_wait)?;
+            let lock = lock::log(current.file.clone(), File::try_lock, self.lock_wait)?;
             let now = current.file.metadata().map_err(AuditError::Read)?;
             if now.nlink() == 0 {
                 return Err(AuditError::Deleted);

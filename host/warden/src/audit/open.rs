@@ -1,7 +1,7 @@
 //! How the files of the audit are opened, and read to a length that stays: regular files only,
 //! created private, never blocking.
 
-use super::lock::{self, LockScope};
+use super::lock;
 use super::{AuditError, LOCK_WAIT};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -33,7 +33,7 @@ pub(super) fn open_for_read(path: &Path) -> Result<File, AuditError> {
 /// The length up to which the log is whole: no append is half done there, and none is taken back
 /// below.
 pub(super) fn settled_length(file: &File) -> Result<u64, AuditError> {
-    let _lock = lock::log(file, LockScope::Shared, LOCK_WAIT)?;
+    let _lock = lock::log(file, File::try_lock_shared, LOCK_WAIT)?;
     Ok(file.metadata().map_err(AuditError::Read)?.len())
 }
 

@@ -7,7 +7,7 @@
 use super::checkpoint::Checkpoint;
 use super::files::{LogFiles, LogSelection};
 use super::lines::PositionedReader;
-use super::lock::{LockScope, PUBLISHING_LOCK, PublishingGuard};
+use super::lock::{PUBLISHING_LOCK, PublishingGuard};
 use super::reading::{LineKind, read};
 use super::{AuditError, AuditLog, Durability, OPEN_CHANGES_MAX, OPEN_INTENTS_MAX};
 use cofferdam_core::audit::{AuditEvent, CallOutcome, Intent, sha256_hex};
@@ -51,7 +51,7 @@ impl AuditLog {
         wait: Duration,
         changes_max: usize,
     ) -> Result<Reconcile<'_>, AuditError> {
-        let nobody = PublishingGuard::take(&self.sibling_path(PUBLISHING_LOCK), LockScope::Exclusive, wait)?;
+        let nobody = PublishingGuard::take(&self.sibling_path(PUBLISHING_LOCK), File::try_lock, wait)?;
         let files = LogFiles::select(LogSelection::Log(&self.path))?;
         let checkpoint = Checkpoint::load(&self.checkpoint_path());
         let (first, mut start) = match checkpoint {

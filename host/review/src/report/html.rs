@@ -43,20 +43,15 @@ fn write_page(page: &ReportPage, html: &mut String) -> std::fmt::Result {
         writeln!(html, "</ul>\n</div>")?;
     }
     match &page.policies_sha256 {
-        Some(sha256) => writeln!(
-            html,
-            "<p>Tools: {}. All policy files: sha256 <code>{sha256}</code></p>",
-            page.tools.len()
-        )?,
+        Some(sha256) => {
+            let tools = page.tools.len();
+            writeln!(html, "<p>Tools: {tools}. All policy files: sha256 <code>{sha256}</code></p>")?;
+        }
         None => writeln!(html, "<p>The policies do not load, so there is nothing to show.</p>")?,
     }
     for tool in &page.tools {
-        writeln!(
-            html,
-            "<h2>{}</h2>\n<p><strong>Why:</strong> {}</p>",
-            escape(&tool.name),
-            escape(&tool.why)
-        )?;
+        let (name, why) = (escape(&tool.name), escape(&tool.why));
+        writeln!(html, "<h2>{name}</h2>\n<p><strong>Why:</strong> {why}</p>")?;
         if let Some(summary) = &tool.summary {
             writeln!(html, "<p><strong>It says of itself:</strong> {}</p>", escape(summary))?;
         }

@@ -47,11 +47,6 @@ pub(super) enum TailRest {
 }
 
 impl LogTail {
-    /// The tail of an empty log.
-    pub(super) fn empty() -> Self {
-        Self { end: 0, head: Head::genesis(), rest: TailRest::Whole }
-    }
-
     /// The tail of a log that is `end` bytes long.
     pub(super) fn read(file: &File, end: u64) -> Result<Self, AuditError> {
         for window in WINDOWS {
@@ -63,7 +58,7 @@ impl LogTail {
                 return Ok(tail);
             }
             if start == 0 {
-                return Ok(Self { end, rest: rest(&bytes, 0), ..Self::empty() });
+                return Ok(Self { end, head: Head::genesis(), rest: rest(&bytes, 0) });
             }
         }
         Err(AuditError::Unrecognizable)

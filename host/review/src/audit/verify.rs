@@ -6,43 +6,23 @@ use cofferdam_warden::audit::{BadRecord, Head, Report, TornEnd};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// What the statements came to: how many, and the newest head.
-pub struct Signed {
-    count: usize,
-    newest: Option<Statement>,
-}
-
-impl Signed {
-    /// The statements that were believed.
-    pub fn from_statements(statements: Vec<Statement>) -> Self {
-        Self { count: statements.len(), newest: statements.into_iter().max_by_key(|s| s.seq) }
-    }
-}
-
 /// A statement that is not believed; no line when there is none at all.
 pub struct BadStatement {
     file: String,
-    at: Option<(u64, Forged)>,
+    line: Option<u64>,
+    what: String,
 }
 
 impl BadStatement {
-    fn what(&self) -> String {
-        match &self.at {
-            Some((_, forged)) => forged.to_string(),
-            None => "there is no statement, so nothing is proven".to_owned(),
-        }
-    }
-
     /// In one line for people.
     pub fn text(&self) -> String {
-        let at = self.at.as_ref().map(|(line, _)| format!(" at line {line}")).unwrap_or_default();
-        format!("signatures BAD{at} of {}: {}", self.file, self.what())
+        let at = self.line.map(|line| format!(" at line {line}")).unwrap_or_default();
+        format!("signatures BAD{at} of {}: {}", self.file, self.what)
     }
 
     /// The same in JSON.
     pub fn json(&self) -> Value {
-        let line = self.at.as_ref().map(|(line, _)| *line);
-        json!({ "ok": false, "file": self.file, "line": line, "what": self.what() })
+        json!({ "ok": false, "file": self.file, "line": self.line, "what": self.what })
     }
 }
 
@@ -54,16 +34,18 @@ pub fn statements(
     file: &Path,
     lines: Vec<Result<Statement, Forged>>,
 ) -> Result<Vec<Statement>, BadStatement> {
-    let bad = |at| BadStatement { file: name(file), at };
+    let bad = |line, what: String| BadStatement { file: name(file), line, what };
     if lines.is_empty() {
-        return Err(bad(None));
+        return Err(bad(None, "there is no statement, so nothing is proven".to_owned()));
     }
-    let believed = (1..).zip(lines).map(|(at, line)| line.map_err(|forged| bad(Some((at, forged)))));
+    let believed =
+        (1..).zip(lines).map(|(at, line)| line.map_err(|forged| bad(Some(at), forged.to_string())));
     believed.collect()
 }
 
-/// What a sound log holds, for people; `kept` is the head that a person gave.
-pub fn format_sound(report: &Report, kept: Option<&Head>, signed: Option<&Signed>) -> String {
+/// What a sound log holds, for people; `kept` is the head that a person gave, `signed` are the
+/// statements that were believed.
+pub fn format_sound(report: &Report, kept: Option<&Head>, signed: Option<&[Statement]>) -> String {
     let Report { records, recovered, intents_open, torn, head, .. } = report;
     let mut text = format!("audit ok: {records} records, head {head}");
     let mut line = |words: String| {
@@ -96,9 +78,12 @@ pub fn format_sound(report: &Report, kept: Option<&Head>, signed: Option<&Signed
     if report.unchecked > 0 {
         line(format!("notice: heads from before the first record here, not checked: {}", report.unchecked));
     }
-    if let Some(Signed { count, newest: Some(newest) }) = signed {
+    if let Some(statements) = signed
+        && let Some(newest) = statements.iter().max_by_key(|s| s.seq)
+    {
         line(format!(
-            "Signed heads: {count}, all by this key; the newest is record {} at {}. Records after it: {}.",
+            "Signed heads: {}, all by this key; the newest is record {} at {}. Records after it: {}.",
+            statements.len(),
             newest.seq,
             cofferdam_core::text::one_line(&newest.time, 40),
             head.seq.saturating_sub(newest.seq)
@@ -117,10 +102,11 @@ pub fn format_sound(report: &Report, kept: Option<&Head>, signed: Option<&Signed
 }
 
 /// The same in JSON.
-pub fn format_sound_json(report: &Report, signed: Option<&Signed>) -> Value {
-    let signed = signed.map_or(Value::Null, |Signed { count, newest }| {
-        let newest = newest.as_ref().map(|s| json!({ "seq": s.seq, "sha256": s.sha256, "time": s.time }));
-        json!({ "statements": count, "newest": newest })
+pub fn format_sound_json(report: &Report, signed: Option<&[Statement]>) -> Value {
+    let signed = signed.map(|statements| {
+        let newest = statements.iter().max_by_key(|s| s.seq);
+        let newest = newest.map(|s| json!({ "seq": s.seq, "sha256": s.sha256, "time": s.time }));
+        json!({ "statements": statements.len(), "newest": newest })
     });
     json!({
         "ok": true, "records": report.records, "head": report.head, "recovered": report.recovered,

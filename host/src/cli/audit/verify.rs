@@ -2,7 +2,7 @@
 
 use crate::cli::{Exit, Output};
 use anyhow::bail;
-use cofferdam_review::audit::{Signed, bad_json, bad_text, format_sound, format_sound_json, statements};
+use cofferdam_review::audit::{bad_json, bad_text, format_sound, format_sound_json, statements};
 use cofferdam_warden::audit::sign::{self, PublicKey, SIGNATURES};
 use cofferdam_warden::audit::{
     self, AuditError, ChainPlace, Head, Kept, LogSelection, Report, ToldHeads, Verification, Witness,
@@ -178,7 +178,7 @@ fn check_log(
                     head: statement.head(),
                     by: Witness::Statement { line },
                 }));
-                signed = Some(Signed::from_statements(found));
+                signed = Some(found);
             }
             Err(bad) => return Ok(CheckedChain { text: bad.text(), json: bad.json(), report: None }),
         }
@@ -186,8 +186,8 @@ fn check_log(
     kept.extend(arguments.head.clone().map(|head| Kept { head, by: Witness::Person }));
     Ok(match audit::verify_told(log, &kept, told)? {
         Verification::Sound(report) => CheckedChain {
-            text: format_sound(&report, arguments.head.as_ref(), signed.as_ref()),
-            json: format_sound_json(&report, signed.as_ref()),
+            text: format_sound(&report, arguments.head.as_ref(), signed.as_deref()),
+            json: format_sound_json(&report, signed.as_deref()),
             report: Some(report),
         },
         Verification::Bad { file, record } => {

@@ -34,16 +34,10 @@ pub(super) enum TailRest {
     Whole,
     /// Not even its newline: a crash cut exactly that, and nothing is lost.
     NoNewline,
-    /// A torn line without a newline, or several after several crashes.
-    Torn {
-        /// Where it starts.
-        start: u64,
-    },
+    /// From here a torn line without a newline, or several after several crashes.
+    Torn(u64),
     /// The same with its newline, written by a recovery that a crash cut off.
-    TornLine {
-        /// Where it starts.
-        start: u64,
-    },
+    TornLine(u64),
 }
 
 impl LogTail {
@@ -70,8 +64,8 @@ impl LogTail {
         let (newline, start, end): (&[u8], _, _) = match self.rest {
             TailRest::Whole => return Ok((b"", None)),
             TailRest::NoNewline => return Ok((b"\n", None)),
-            TailRest::Torn { start } => (b"\n", start, self.end),
-            TailRest::TornLine { start } => (b"", start, self.end - 1),
+            TailRest::Torn(start) => (b"\n", start, self.end),
+            TailRest::TornLine(start) => (b"", start, self.end - 1),
         };
         let recovered = Recovered { torn_bytes: end - start, torn_sha256: sha256_of(file, start, end)? };
         Ok((newline, Some(recovered)))
@@ -112,7 +106,7 @@ fn last_record(bytes: &[u8], offset: u64) -> Result<Option<LogTail>, AuditError>
 fn rest(after: &[u8], start: u64) -> TailRest {
     match after.last() {
         None => TailRest::Whole,
-        Some(b'\n') => TailRest::TornLine { start },
-        Some(_) => TailRest::Torn { start },
+        Some(b'\n') => TailRest::TornLine(start),
+        Some(_) => TailRest::Torn(start),
     }
 }

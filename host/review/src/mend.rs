@@ -78,25 +78,25 @@ pub fn suggest_for_call(
     let mut grants: BTreeMap<String, Access> = BTreeMap::new();
     let mut hosts: BTreeSet<HostPattern> = BTreeSet::new();
     for denial in denials {
-        let (guest, access) = match remedy(denial) {
-            Remedy::Grant(MountGrant { guest, access }) => (guest, access),
+        match remedy(denial) {
+            Remedy::Grant(MountGrant { guest, access }) => {
+                let granted = grants.entry(guest).or_insert(access);
+                if access.covers(*granted) {
+                    *granted = access;
+                }
+            }
             Remedy::Host(host) => {
                 hosts.insert(host);
-                continue;
             }
             Remedy::ChangeCall(_) => return Vec::new(),
-        };
-        let granted = grants.entry(guest).or_insert(access);
-        if access.covers(*granted) {
-            *granted = access;
         }
     }
     let tool = policy.tool.as_str();
     let mounts = grants.into_iter().map(|(guest, access)| Remedy::Grant(MountGrant { guest, access }));
     let missing = mounts.chain(hosts.into_iter().map(Remedy::Host));
     let here = chain(set, missing, |set, wanted| match wanted {
-        Remedy::Grant(mount) => grant(set, set.get(tool)?, &mount),
-        Remedy::Host(host) => name_host(set, set.get(tool)?, &host),
+        Remedy::Grant(mount) => Some(vec![grant(set, set.get(tool)?, &mount)?]),
+        Remedy::Host(host) => Some(vec![name_host(set, set.get(tool)?, &host)?]),
         Remedy::ChangeCall(_) => None,
     });
     // Another profile changes nothing for other tools; it must take nothing away either.
@@ -164,40 +164,40 @@ fn try_edits(
 }
 
 /// Names a host in the tool's profile, before those that are named.
-fn name_host(set: &PolicySet, policy: &ToolPolicy, host: &HostPattern) -> Option<Vec<PolicyEdit>> {
+fn name_host(set: &PolicySet, policy: &ToolPolicy, host: &HostPattern) -> Option<PolicyEdit> {
     let place = &policy.origins.network.as_ref()?.hosts;
     let text = set.file(&place.file)?;
     let start = place.span.start;
     let rest = text[start..].strip_prefix('[')?;
     let end = if rest.trim_start().starts_with(']') { "" } else { ", " };
-    Some(vec![PolicyEdit::replace(&place.file, text, start..start + 1, &format!("[\"{host}\"{end}"))?])
+    PolicyEdit::replace(&place.file, text, start..start + 1, &format!("[\"{host}\"{end}"))
 }
 
 /// Grants a mount in the tool's profile: the right raised where it stands, or an entry added to the
 /// list.
-fn grant(set: &PolicySet, policy: &ToolPolicy, mount: &MountGrant) -> Option<Vec<PolicyEdit>> {
+fn grant(set: &PolicySet, policy: &ToolPolicy, mount: &MountGrant) -> Option<PolicyEdit> {
     let origins = &policy.origins;
     let file = &*origins.mounts.file;
     let text = set.file(file)?;
     if let Some(at) = policy.grants.mounts.iter().position(|m| m.guest == mount.guest) {
         let with = format!("\"{}\"", mount.access.as_str());
-        return Some(vec![PolicyEdit::replace(file, text, origins.access.get(at)?.span.clone(), &with)?]);
+        return PolicyEdit::replace(file, text, origins.access.get(at)?.span.clone(), &with);
     }
     let start = origins.mounts.span.start;
     let entry = mount.spell();
     if text[start..].starts_with("[[") {
         let MountGrant { guest, access } = mount;
         let table = format!("[[mounts]]\nguest = \"{guest}\"\naccess = \"{}\"\n", access.as_str());
-        return Some(vec![PolicyEdit::insert(file, origins.mounts.line, table)]);
+        return Some(PolicyEdit::insert(file, origins.mounts.line, table));
     }
     let rest = text[start..].strip_prefix('[')?;
     let line = rest.split('\n').next().unwrap_or_default().trim();
     if line.is_empty() || line.starts_with('#') {
-        return Some(vec![PolicyEdit::insert(file, origins.mounts.line + 1, format!("  {entry},"))]);
+        return Some(PolicyEdit::insert(file, origins.mounts.line + 1, format!("  {entry},")));
     }
     let with = if line.starts_with(']') { format!("[{entry}") } else { format!("[{entry}, ") };
     let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
-    Some(vec![PolicyEdit::replace(file, text, start..start + 1 + blanks, &with)?])
+    PolicyEdit::replace(file, text, start..start + 1 + blanks, &with)
 }
 
 /// Who sets a limit.

@@ -302,6 +302,7 @@ impl Config {
             ("audit.sign_key_file", self.audit.sign_key_file.as_ref()),
             ("workflows.dir", self.workflows.dir.as_ref()),
             ("channels.telegram.token_file", self.telegram.as_ref().and_then(|t| t.token_file.as_ref())),
+            ("channels.discord.token_file", self.discord.as_ref().and_then(|d| d.token_file.as_ref())),
             ("provider.api_key_file", self.provider.api_key_file.as_ref()),
             ("provider.instructions_file", self.provider.instructions_file.as_ref()),
             ("network.ca_file", self.network.ca_file.as_ref()),

@@ -14,6 +14,28 @@ fn write(path: &Path, text: &str) {
 }
 
 #[test]
+fn nothing_that_the_gateway_relies_on_lies_where_tools_write() {
+    for (section, rest) in [
+        ("policies", "dir = "),
+        ("workflows", "dir = "),
+        ("store", "engine = \"postgres\"\nurl_file = "),
+        ("audit", "sign_key_file = "),
+        ("provider", "kind = \"openai\"\nmodel = \"m\"\napi_key_file = "),
+        ("provider", "kind = \"openai\"\nmodel = \"m\"\ninstructions_file = "),
+        ("network", "ca_file = "),
+        ("secrets.KEY", "file = "),
+        ("channels.telegram", "allowed_users = [1]\ntoken_file = "),
+        ("channels.discord", "allowed_users = [1]\ntoken_file = "),
+    ] {
+        for mount in ["shared", "tmp"] {
+            let home = Home::new().config(&format!("[{section}]\n{rest}\"workspace/{mount}/inner\"\n"));
+            let says = [section.split('.').next().expect("text"), "where tools read and write"];
+            refused(&home.run(&["tools"]), &says);
+        }
+    }
+}
+
+#[test]
 fn the_nearest_configuration_is_the_one_that_counts() {
     let home = Home::new();
     // Each file that could be read refuses in its own words; the next is looked at once it is gone.

@@ -15,7 +15,7 @@ pub(crate) use attachments::{DeclaredAttachment, META};
 pub use input::{Input, InputError};
 pub(crate) use read::person_problem;
 pub(crate) use tasks::WORK_KEYS;
-pub(crate) use text::{RenderMode, RenderedText, TemplateText, TemplateValue};
+pub(crate) use text::{RenderMode, TemplateText, TemplateValue};
 
 use crate::attachment::{FolderPath, Url};
 use crate::problem::{FileMark, FileProblem};

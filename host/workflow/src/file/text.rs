@@ -11,13 +11,7 @@ pub(crate) struct TemplateText {
     pub(crate) mark: FileMark,
     pub(crate) written: String,
     pub(crate) template: Template,
-}
-
-/// A text once phase one is over.
-#[derive(Clone, Debug)]
-pub(crate) struct RenderedText {
-    pub(crate) text: TemplateText,
-    /// Data from here on; none while it waits for tasks.
+    /// What phase one made of it, which is data from there on; none while it waits for tasks.
     ready: Option<String>,
 }
 
@@ -44,7 +38,7 @@ impl TemplateText {
             let mark = node.line_of(written, error.at);
             FileFault::new(mark, format!("{what}, {near}: {}", error.problem))
         })?;
-        Ok(Self { mark: node.mark, written: written.to_owned(), template })
+        Ok(Self { mark: node.mark, written: written.to_owned(), template, ready: None })
     }
 
     pub(crate) fn refuse(&self, problem: impl AsRef<str>) -> FileFault {
@@ -53,29 +47,23 @@ impl TemplateText {
 
     /// The text with everything put in.
     pub(crate) fn render(&self, scope: &RenderScope) -> Result<String, FileFault> {
-        self.template.render_text(scope).map_err(|error| self.refuse(error.to_string()))
+        let render = || self.template.render_text(scope).map_err(|error| self.refuse(error.to_string()));
+        self.ready.clone().map_or_else(render, Ok)
     }
 
-    /// Phase one: the text, unless it waits.
+    /// Phase one: the same as data, unless it waits.
     pub(crate) fn settle(
         &self,
         scope: &RenderScope,
         waits: &dyn Fn(&Template) -> bool,
-    ) -> Result<RenderedText, FileFault> {
+    ) -> Result<Self, FileFault> {
         let ready = if waits(&self.template) { None } else { Some(self.render(scope)?) };
-        Ok(RenderedText { text: self.clone(), ready })
-    }
-}
-
-impl RenderedText {
-    /// Phase two.
-    pub(crate) fn finish(&self, scope: &RenderScope) -> Result<String, FileFault> {
-        self.ready.clone().map_or_else(|| self.text.render(scope), Ok)
+        Ok(Self { ready, ..self.clone() })
     }
 
     /// The text, or as it is written.
     pub(crate) fn display(&self) -> &str {
-        self.ready.as_ref().unwrap_or(&self.text.written)
+        self.ready.as_ref().unwrap_or(&self.written)
     }
 
     pub(crate) fn is_ready(&self) -> bool {

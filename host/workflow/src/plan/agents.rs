@@ -41,14 +41,14 @@ pub(super) fn ready_agent(work: &AgentWork, after: RenderScope) -> Result<ReadyA
     for planned in &work.attachments {
         let item = match &planned.item {
             Some(item) => item.clone(),
-            None => planned.lines.item(&planned.declared, &scope)?,
+            None => planned.declared.item(&scope)?,
         };
         let (folder, group) = (planned.folder.clone(), planned.group);
         attachments.push(ReadyAttachment { scope: planned.scope, folder, group, item });
     }
     Ok(ReadyAgent {
-        instructions: work.instructions.as_ref().map_or(Ok(String::new()), |line| line.finish(&scope))?,
-        prompt: work.prompt.finish(&scope)?,
+        instructions: work.instructions.as_ref().map_or(Ok(String::new()), |line| line.render(&scope))?,
+        prompt: work.prompt.render(&scope)?,
         attachments,
     })
 }

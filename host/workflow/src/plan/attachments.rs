@@ -1,11 +1,10 @@
 //! Attachments of an agent's task, from their declaration to one that is checked on paper.
 
 use crate::attachment::{AttachmentItem, AttachmentSource, DeclaringScope as DeclaredIn, FolderPath, Origin};
-use crate::file::{DeclaredAttachment, META, RenderedText, TemplateText, TemplateValue};
+use crate::file::{DeclaredAttachment, META, TemplateText, TemplateValue};
 use crate::problem::FileFault;
 use crate::template::{RenderScope, Template};
 use serde_json::Value;
-use std::sync::Arc;
 
 /// One attachment after phase one.
 #[derive(Clone, Debug)]
@@ -20,18 +19,8 @@ pub struct PlannedAttachment {
     pub origin: Origin,
     /// What is known of it; none while it waits for tasks.
     pub item: Option<AttachmentItem>,
-    pub(super) declared: Arc<DeclaredAttachment>,
-    pub(super) lines: AttachmentTexts,
-}
-
-/// The texts of one attachment.
-#[derive(Clone, Debug)]
-pub(super) struct AttachmentTexts {
-    kind: RenderedText,
-    source: RenderedText,
-    name: Option<RenderedText>,
-    mime: Option<RenderedText>,
-    meta: Option<TemplateValue>,
+    /// With one source.
+    pub(super) declared: DeclaredAttachment,
 }
 
 /// An attachment with everything put in.
@@ -47,39 +36,40 @@ pub struct ReadyAttachment {
     pub item: AttachmentItem,
 }
 
-impl AttachmentTexts {
+impl DeclaredAttachment {
+    /// Phase one of what one of its sources stands for.
     pub(super) fn settle(
-        declared: &DeclaredAttachment,
+        &self,
         source: &TemplateText,
         scope: &RenderScope,
         waits: &dyn Fn(&Template) -> bool,
     ) -> Result<Self, FileFault> {
         let line = |text: &TemplateText| text.settle(scope, waits);
         Ok(Self {
-            kind: line(&declared.kind)?,
-            source: line(source)?,
-            name: declared.name.as_ref().map(line).transpose()?,
-            mime: declared.mime.as_ref().map(line).transpose()?,
-            meta: declared.meta.as_ref().map(|meta| meta.settle(scope, waits, META)).transpose()?,
+            mark: self.mark,
+            kind: line(&self.kind)?,
+            origin: self.origin,
+            sources: vec![line(source)?],
+            name: self.name.as_ref().map(line).transpose()?,
+            mime: self.mime.as_ref().map(line).transpose()?,
+            meta: self.meta.as_ref().map(|meta| meta.settle(scope, waits, META)).transpose()?,
+            fetch: self.fetch,
         })
     }
 
-    pub(super) fn are_ready(&self) -> bool {
-        let lines = [&self.kind, &self.source].into_iter().chain(&self.name).chain(&self.mime);
-        lines.into_iter().all(RenderedText::is_ready)
-            && self.meta.as_ref().is_none_or(TemplateValue::is_ready)
+    /// Whether nothing of it waits for tasks.
+    pub(super) fn is_ready(&self) -> bool {
+        let mut texts = Vec::new();
+        self.texts(&mut texts);
+        texts.into_iter().all(TemplateText::is_ready)
     }
 
     /// The attachment, checked on paper.
-    pub(super) fn item(
-        &self,
-        declared: &DeclaredAttachment,
-        scope: &RenderScope,
-    ) -> Result<AttachmentItem, FileFault> {
-        let kind = declared.kind_of(&self.kind.finish(scope)?)?;
-        let source = AttachmentSource::parse(declared.origin, &self.source.finish(scope)?)
-            .map_err(|(code, problem)| FileFault::new(declared.mark, problem).with_code(code))?;
-        let text = |line: &Option<RenderedText>| line.as_ref().map(|line| line.finish(scope)).transpose();
+    pub(super) fn item(&self, scope: &RenderScope) -> Result<AttachmentItem, FileFault> {
+        let kind = self.kind_of(&self.kind.render(scope)?)?;
+        let source = AttachmentSource::parse(self.origin, &self.sources[0].render(scope)?)
+            .map_err(|(code, problem)| FileFault::new(self.mark, problem).with_code(code))?;
+        let text = |line: &Option<TemplateText>| line.as_ref().map(|line| line.render(scope)).transpose();
         let meta = match &self.meta {
             Some(tree) => match tree.finish(scope, META)? {
                 Value::Object(meta) => Some(meta),
@@ -93,7 +83,7 @@ impl AttachmentTexts {
             name: text(&self.name)?,
             mime: text(&self.mime)?,
             meta,
-            fetch: declared.fetch,
+            fetch: self.fetch,
         })
     }
 }
@@ -101,21 +91,21 @@ impl AttachmentTexts {
 impl PlannedAttachment {
     /// Its type, or as it is written.
     pub fn display_kind(&self) -> &str {
-        self.lines.kind.display()
+        self.declared.kind.display()
     }
 
     /// Its address or path, or as it is written.
     pub fn display_source(&self) -> &str {
-        self.lines.source.display()
+        self.declared.sources[0].display()
     }
 
     /// Its name, or as it is written.
     pub fn display_name(&self) -> Option<&str> {
-        self.lines.name.as_ref().map(RenderedText::display)
+        self.declared.name.as_ref().map(TemplateText::display)
     }
 
     /// Its meta, or as it is written.
     pub fn display_meta(&self) -> Option<Value> {
-        self.lines.meta.as_ref().map(TemplateValue::display)
+        self.declared.meta.as_ref().map(TemplateValue::display)
     }
 }

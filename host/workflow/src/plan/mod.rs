@@ -9,13 +9,10 @@ pub use attachments::{PlannedAttachment, ReadyAttachment};
 pub use people::{ApproveWork, ReadyApprove, ReadySend, ReadyWait, SendWork, WaitWork};
 
 use crate::attachment::{DeclaringScope as DeclaredIn, FolderPath};
-use crate::file::{
-    DeclaredAttachment, RenderMode, RenderedText, TaskWork, TemplateText, TemplateValue, Workflow,
-};
+use crate::file::{DeclaredAttachment, RenderMode, TaskWork, TemplateText, TemplateValue, Workflow};
 use crate::problem::{FileFault, FileProblem};
 use crate::template::{RenderScope, Template, ValuePath, ValueRoot};
 use agents::{depends_on_outputs, known_value, ready_agent};
-use attachments::AttachmentTexts;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -93,8 +90,8 @@ pub struct AgentWork {
     /// Which of its actions.
     pub action: usize,
     with: Option<TemplateValue>,
-    instructions: Option<RenderedText>,
-    prompt: RenderedText,
+    instructions: Option<TemplateText>,
+    prompt: TemplateText,
     /// What it is shown, in order: the task's, the agent's, the action's; one for each address or
     /// path.
     pub attachments: Vec<PlannedAttachment>,
@@ -309,22 +306,13 @@ impl PlanningPhase<'_> {
         let mut group = 0;
         for (declared_in, folder, declared) in scopes {
             for one in declared {
-                let one = Arc::new(one.clone());
                 group += 1;
                 for source in &one.sources {
-                    let lines = AttachmentTexts::settle(&one, source, &scope, &waits)?;
-                    let item = if lines.are_ready() { Some(lines.item(&one, &scope)?) } else { None };
-                    let (declared, origin, folder) = (one.clone(), one.origin, folder.clone());
+                    let declared = one.settle(source, &scope, &waits)?;
+                    let item = if declared.is_ready() { Some(declared.item(&scope)?) } else { None };
+                    let (folder, origin) = (folder.clone(), one.origin);
                     let scope = declared_in;
-                    attachments.push(PlannedAttachment {
-                        scope,
-                        folder,
-                        group,
-                        origin,
-                        item,
-                        declared,
-                        lines,
-                    });
+                    attachments.push(PlannedAttachment { scope, folder, group, origin, item, declared });
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Tasks that reach people: whom, with which words, and until when.
 
-use crate::file::{RenderedText, TaskWork, TemplateText};
+use crate::file::{TaskWork, TemplateText};
 use crate::problem::FileFault;
 use crate::template::{RenderScope, Template};
 use cofferdam_core::id::Caller;
@@ -10,9 +10,9 @@ use cofferdam_core::tool::ErrorCode;
 /// A message after phase one.
 #[derive(Clone, Debug)]
 pub struct SendWork {
-    to: RenderedText,
-    text: RenderedText,
-    files: Vec<RenderedText>,
+    to: TemplateText,
+    text: TemplateText,
+    files: Vec<TemplateText>,
 }
 
 /// A wait for the reply to a message, after phase one.
@@ -20,16 +20,16 @@ pub struct SendWork {
 pub struct WaitWork {
     /// The number of the task that sends the message.
     pub reply_to: usize,
-    timeout: RenderedText,
-    otherwise: Option<RenderedText>,
+    timeout: TemplateText,
+    otherwise: Option<TemplateText>,
 }
 
 /// A question to a person, after phase one.
 #[derive(Clone, Debug)]
 pub struct ApproveWork {
-    from: Option<RenderedText>,
-    text: RenderedText,
-    timeout: RenderedText,
+    from: Option<TemplateText>,
+    text: TemplateText,
+    timeout: TemplateText,
 }
 
 /// A message with everything put in.
@@ -68,8 +68,8 @@ pub struct ReadyApprove {
 fn settle_checked<T>(
     text: &TemplateText,
     scope: &RenderScope,
-    read: impl Fn(&RenderedText, &RenderScope) -> Result<T, FileFault>,
-) -> Result<RenderedText, FileFault> {
+    read: impl Fn(&TemplateText, &RenderScope) -> Result<T, FileFault>,
+) -> Result<TemplateText, FileFault> {
     let planned = text.settle(scope, &Template::names_tasks)?;
     if planned.is_ready() {
         read(&planned, scope)?;
@@ -77,17 +77,17 @@ fn settle_checked<T>(
     Ok(planned)
 }
 
-impl RenderedText {
+impl TemplateText {
     fn recipient(&self, scope: &RenderScope) -> Result<Caller, FileFault> {
-        let written = self.finish(scope)?;
+        let written = self.render(scope)?;
         let refuse =
-            || self.text.refuse(crate::file::person_problem(&written)).with_code(ErrorCode::RecipientDenied);
+            || self.refuse(crate::file::person_problem(&written)).with_code(ErrorCode::RecipientDenied);
         Caller::parse(&written).ok_or_else(refuse)
     }
 
     fn timeout(&self, scope: &RenderScope) -> Result<TimeSpan, FileFault> {
-        let written = self.finish(scope)?;
-        TimeSpan::parse(&written).map_err(|problem| self.text.refuse(format!("`timeout`: {problem}")))
+        let written = self.render(scope)?;
+        TimeSpan::parse(&written).map_err(|problem| self.refuse(format!("`timeout`: {problem}")))
     }
 }
 
@@ -95,15 +95,15 @@ impl SendWork {
     pub(super) fn finish(&self, scope: &RenderScope) -> Result<ReadySend, FileFault> {
         Ok(ReadySend {
             to: self.to.recipient(scope)?,
-            text: self.text.finish(scope)?,
-            files: self.files.iter().map(|file| file.finish(scope)).collect::<Result<_, _>>()?,
+            text: self.text.render(scope)?,
+            files: self.files.iter().map(|file| file.render(scope)).collect::<Result<_, _>>()?,
         })
     }
 }
 
 impl WaitWork {
     pub(super) fn finish(&self, scope: &RenderScope) -> Result<ReadyWait, FileFault> {
-        let otherwise = self.otherwise.as_ref().map(|line| line.finish(scope)).transpose()?;
+        let otherwise = self.otherwise.as_ref().map(|line| line.render(scope)).transpose()?;
         Ok(ReadyWait { timeout: self.timeout.timeout(scope)?, otherwise })
     }
 }
@@ -112,7 +112,7 @@ impl ApproveWork {
     pub(super) fn finish(&self, scope: &RenderScope) -> Result<ReadyApprove, FileFault> {
         Ok(ReadyApprove {
             from: self.from.as_ref().map(|whom| whom.recipient(scope)).transpose()?,
-            text: self.text.finish(scope)?,
+            text: self.text.render(scope)?,
             timeout: self.timeout.timeout(scope)?,
         })
     }
@@ -123,22 +123,22 @@ pub(super) fn settle(work: &TaskWork, scope: &RenderScope) -> Result<Option<supe
     let line = |text: &TemplateText| text.settle(scope, &Template::names_tasks);
     Ok(Some(match work {
         TaskWork::Send { to, text, files } => super::PlannedWork::Send(SendWork {
-            to: settle_checked(to, scope, RenderedText::recipient)?,
+            to: settle_checked(to, scope, TemplateText::recipient)?,
             text: line(text)?,
             files: files.iter().map(line).collect::<Result<_, _>>()?,
         }),
         TaskWork::Wait { reply_to, timeout, otherwise } => super::PlannedWork::Wait(WaitWork {
             reply_to: *reply_to,
-            timeout: settle_checked(timeout, scope, RenderedText::timeout)?,
+            timeout: settle_checked(timeout, scope, TemplateText::timeout)?,
             otherwise: otherwise.as_ref().map(line).transpose()?,
         }),
         TaskWork::Approve { from, text, timeout } => super::PlannedWork::Approve(ApproveWork {
             from: from
                 .as_ref()
-                .map(|from| settle_checked(from, scope, RenderedText::recipient))
+                .map(|from| settle_checked(from, scope, TemplateText::recipient))
                 .transpose()?,
             text: line(text)?,
-            timeout: settle_checked(timeout, scope, RenderedText::timeout)?,
+            timeout: settle_checked(timeout, scope, TemplateText::timeout)?,
         }),
         TaskWork::Agent { .. } | TaskWork::Tool { .. } => return Ok(None),
     }))

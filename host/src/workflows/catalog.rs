@@ -7,7 +7,6 @@ use super::types::AttachmentLimits;
 use cofferdam_agent::llm::ProviderKind;
 use cofferdam_core::command::split_command;
 use cofferdam_core::tool::wire_name;
-use cofferdam_egress::RefusedAddress;
 use cofferdam_workflow::Workflow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -50,55 +49,24 @@ pub enum CatalogError {
     /// A file of it is no workflow.
     #[error(transparent)]
     File(#[from] LoadError),
-    /// Two say that they are the same.
-    #[error("{second}: there is a workflow {id} already, in {first}; give each an id of its own")]
-    SameId {
-        /// The id.
-        id: String,
-        /// One file.
-        first: String,
-        /// The other.
-        second: String,
-    },
-    /// A command that is somebody else's.
-    #[error("{file}: /{name} is {whose}; choose another name for the command of `on`")]
-    Command {
+    /// A workflow of it could never run as its file says.
+    #[error("{file}: {problem}")]
+    Unfit {
         /// The file.
         file: String,
-        /// The command.
-        name: String,
-        /// Whose it is.
-        whose: String,
+        /// Why not, and what to write.
+        problem: String,
     },
-    /// An address that is never contacted.
-    #[error("{file}: {refused}")]
-    Address {
-        /// The file.
-        file: String,
-        /// What is wrong with it.
-        refused: RefusedAddress,
-    },
-    /// Its agents are asked, and nobody answers.
-    #[error("{0}: {NO_MODEL}")]
-    NoModel(String),
-    /// A schedule that begins no run.
-    #[error("{file}: {why}")]
-    Schedule {
-        /// The file.
-        file: String,
-        /// Why not.
-        why: String,
-    },
-    /// Answers for a channel that is not there.
-    #[error("{file}: the schedule answers {to}, and [channels.{channel}] is not configured")]
-    Channel {
-        /// The file.
-        file: String,
-        /// Who is answered.
-        to: String,
-        /// Their channel.
-        channel: String,
-    },
+}
+
+impl OfferedWorkflow {
+    fn unfit(&self, problem: impl Into<String>) -> CatalogError {
+        CatalogError::Unfit { file: self.file.display().to_string(), problem: problem.into() }
+    }
+
+    fn name_taken(&self, name: &str, whose: &str) -> CatalogError {
+        self.unfit(format!("/{name} is {whose}; choose another name for the command of `on`"))
+    }
 }
 
 impl Catalog {
@@ -149,20 +117,15 @@ impl Catalog {
             let before = &self.offered[..at];
             let same = before.iter().find(|other| other.workflow.id == one.workflow.id);
             if let Some(first) = same {
-                return Err(CatalogError::SameId {
-                    id: one.workflow.id.clone(),
-                    first: first.file.display().to_string(),
-                    second: one.file.display().to_string(),
-                });
+                let (id, first) = (&one.workflow.id, first.file.display());
+                let said =
+                    format!("there is a workflow {id} already, in {first}; give each an id of its own");
+                return Err(one.unfit(said));
             }
             let Some(name) = &one.workflow.on.command else { continue };
             let same = before.iter().find(|other| other.workflow.on.command.as_ref() == Some(name));
             if let Some(first) = same {
-                return Err(self.name_taken(
-                    one,
-                    name,
-                    format!("the command of {} already", first.workflow.id),
-                ));
+                return Err(one.name_taken(name, &format!("the command of {} already", first.workflow.id)));
             }
         }
         Ok(())
@@ -171,13 +134,11 @@ impl Catalog {
     /// Refuses addresses that are wrong on paper, of those that the files say in full.
     ///
     /// # Errors
-    /// [`CatalogError::Address`].
+    /// [`CatalogError::Unfit`].
     pub fn check_addresses(&self, limits: &AttachmentLimits) -> Result<(), CatalogError> {
         for one in &self.offered {
-            let file = || one.file.display().to_string();
-            let refused = |refused| CatalogError::Address { file: file(), refused };
             for url in one.workflow.addresses() {
-                check_address(&url, limits).map_err(refused)?;
+                check_address(&url, limits).map_err(|refused| one.unfit(refused.to_string()))?;
             }
         }
         Ok(())
@@ -196,33 +157,26 @@ impl Catalog {
     ) -> Result<(), CatalogError> {
         let tools: BTreeSet<&str> = tools.collect();
         for one in &self.offered {
-            let file = || one.file.display().to_string();
             if provider == ProviderKind::Commands && one.workflow.has_agent_tasks() {
-                return Err(CatalogError::NoModel(file()));
+                return Err(one.unfit(NO_MODEL));
             }
             if let Some(why) = one.workflow.schedule_problem() {
-                return Err(CatalogError::Schedule { file: file(), why });
+                return Err(one.unfit(why));
             }
             if let Some(name) =
                 one.workflow.on.command.as_ref().filter(|name| tools.contains(&*wire_name(name)))
             {
-                return Err(self.name_taken(one, name, "a tool".to_owned()));
+                return Err(one.name_taken(name, "a tool"));
             }
             if let Some((_, to)) = &one.workflow.on.schedule
                 && !channels.iter().any(|channel| *channel == to.channel)
             {
-                return Err(CatalogError::Channel {
-                    file: file(),
-                    to: to.to_string(),
-                    channel: to.channel.clone(),
-                });
+                let channel = &to.channel;
+                let said = format!("the schedule answers {to}, and [channels.{channel}] is not configured");
+                return Err(one.unfit(said));
             }
         }
         Ok(())
-    }
-
-    fn name_taken(&self, one: &OfferedWorkflow, name: &str, whose: String) -> CatalogError {
-        CatalogError::Command { file: one.file.display().to_string(), name: name.to_owned(), whose }
     }
 
     /// The workflow of this id.

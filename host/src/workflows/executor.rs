@@ -361,8 +361,7 @@ impl Executor {
             tracing::warn!(run = run.id, why, "a workflow has no files here");
             ToolError::new(ErrorCode::PathDenied, NO_FOLDER)
         })?;
-        let gather = Gather { folder, limits: &self.limits, workspace: &workspace };
-        let (gathered, problems) = gather.gather(planned);
+        let (gathered, problems) = Gather::new(folder, &self.limits, &workspace).gather(planned);
         problems.into_iter().next().map_or(Ok(gathered), Err)
     }
 

@@ -11,7 +11,7 @@ use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_egress::{CheckedUrl, EgressError};
 use cofferdam_warden::attachments::{Blob, sniff};
 use cofferdam_workflow::attachment::{
-    AttachmentSource, DeclaringScope, FolderPath, Kind, LocalPath, Pattern, Url,
+    AttachmentSource, DeclaringScope, FolderPath, Kind, LocalPath, Origin, Pattern, Url,
 };
 use cofferdam_workflow::{PlannedAttachment, ReadyAttachment};
 use serde_json::{Map, Value};
@@ -81,14 +81,13 @@ impl ByteSource {
 /// Opens a file of the run's workspace; `None` where that is not looked at.
 pub(super) type OpenWorkspace<'a> = &'a dyn Fn(&GuestPath) -> Option<Result<LocalFile, ToolError>>;
 
-/// What gathering needs.
+/// What gathering needs, and what was gathered.
 pub struct Gather<'a> {
-    /// The folder of the workflow's file.
-    pub folder: &'a AttachableFolder,
-    /// What attachments may be.
-    pub limits: &'a AttachmentLimits,
-    /// The run's workspace.
-    pub workspace: OpenWorkspace<'a>,
+    /// Of the workflow's file.
+    folder: &'a AttachableFolder,
+    limits: &'a AttachmentLimits,
+    workspace: OpenWorkspace<'a>,
+    union: AttachmentUnion,
 }
 
 /// The union as it grows: each thing once, at its first place.
@@ -126,6 +125,23 @@ impl AttachmentUnion {
         }
         item
     }
+
+    /// Of a check: adds what waits as it is written, no other's equal.
+    fn defer(&mut self, planned: &PlannedAttachment) {
+        let is_path = matches!(planned.origin, Origin::Path | Origin::Paths);
+        // What waits may match, so what matched nothing so far is no problem yet.
+        self.matched.entry(planned.group).or_default().0 = true;
+        let found = GatheredAttachment {
+            kind: planned.display_kind().to_owned(),
+            bytes: ByteSource::Unknown { is_path, deferred: true },
+            shown: planned.display_source().to_owned(),
+            name: planned.display_name().map(str::to_owned),
+            meta: planned.display_meta().and_then(|meta| meta.as_object().cloned()),
+            mime_type: None,
+            scopes: vec![planned.scope],
+        };
+        self.add(found, None);
+    }
 }
 
 impl From<LocalError> for ToolError {
@@ -134,59 +150,63 @@ impl From<LocalError> for ToolError {
     }
 }
 
-impl Gather<'_> {
+impl<'a> Gather<'a> {
+    /// Gathers nothing yet.
+    pub fn new(
+        folder: &'a AttachableFolder,
+        limits: &'a AttachmentLimits,
+        workspace: OpenWorkspace<'a>,
+    ) -> Self {
+        let union = AttachmentUnion { left: super::files::ENTRIES_MAX, ..AttachmentUnion::default() };
+        Self { folder, limits, workspace, union }
+    }
+
     /// The union of these in order, and everything that is wrong with them.
-    pub fn gather(&self, planned: Vec<PlannedBytes<'_>>) -> (Vec<GatheredAttachment>, Vec<ToolError>) {
-        let mut union = AttachmentUnion { left: super::files::ENTRIES_MAX, ..AttachmentUnion::default() };
+    pub fn gather(mut self, planned: Vec<PlannedBytes<'_>>) -> (Vec<GatheredAttachment>, Vec<ToolError>) {
         for one in planned {
             match one {
-                PlannedBytes::Ready(ready) => self.take(&ready, &mut union),
-                PlannedBytes::Deferred(planned) => defer(planned, &mut union),
+                PlannedBytes::Ready(ready) => self.take(&ready),
+                PlannedBytes::Deferred(planned) => self.union.defer(planned),
             }
-            if union.items.len() > ITEMS_MAX {
+            if self.union.items.len() > ITEMS_MAX {
                 let message =
                     format!("the task has more than {ITEMS_MAX} attachments; write narrower patterns");
-                union.problems.push(ToolError { code: ErrorCode::TooLarge, message });
+                self.union.problems.push(ToolError { code: ErrorCode::TooLarge, message });
                 break;
             }
         }
-        for (_, patterns) in union.matched.values().filter(|(matched, _)| !matched) {
+        for (_, patterns) in self.union.matched.values().filter(|(matched, _)| !matched) {
             let message = format!("no file matches {}", patterns.join(", "));
-            union.problems.push(ToolError { code: ErrorCode::NotFound, message });
+            self.union.problems.push(ToolError { code: ErrorCode::NotFound, message });
         }
-        (union.items, union.problems)
+        (self.union.items, self.union.problems)
     }
 
-    fn take(&self, ready: &ReadyAttachment, union: &mut AttachmentUnion) {
+    fn take(&mut self, ready: &ReadyAttachment) {
         let taken = match &ready.item.source {
-            AttachmentSource::Url(url) => self.take_address(url, ready, union),
+            AttachmentSource::Url(url) => self.take_address(url, ready),
             AttachmentSource::Local(LocalPath::Workspace(path)) => {
-                union.matched.entry(ready.group).or_default().0 = true;
-                self.take_of_workspace(path, ready, union)
+                self.union.matched.entry(ready.group).or_default().0 = true;
+                self.take_of_workspace(path, ready)
             }
             AttachmentSource::Local(LocalPath::File(path)) => {
                 // Among patterns it is one that must be there, and so matches.
-                union.matched.entry(ready.group).or_default().0 = true;
-                self.take_file(path, ready, union)
+                self.union.matched.entry(ready.group).or_default().0 = true;
+                self.take_file(path, ready)
             }
-            AttachmentSource::Local(LocalPath::Pattern(pattern)) => self.take_matching(pattern, ready, union),
+            AttachmentSource::Local(LocalPath::Pattern(pattern)) => self.take_matching(pattern, ready),
         };
-        union.problems.extend(taken.err());
+        self.union.problems.extend(taken.err());
     }
 
-    fn take_address(
-        &self,
-        url: &Url,
-        ready: &ReadyAttachment,
-        union: &mut AttachmentUnion,
-    ) -> Result<(), ToolError> {
+    fn take_address(&mut self, url: &Url, ready: &ReadyAttachment) -> Result<(), ToolError> {
         let (kind, is_downloaded) = (ready.item.kind, ready.item.is_downloaded());
         if is_downloaded {
             CheckedUrl::parse(url.as_written(), &self.limits.private_hosts).map_err(EgressError::from)?;
         }
         let bytes = ByteSource::At(kind, url.clone());
         let found = GatheredAttachment::from_ready(ready, url.as_written().to_owned(), bytes);
-        let merged = union.add(found, Some((kind, url.key().into_bytes())));
+        let merged = self.union.add(found, Some((kind, url.key().into_bytes())));
         if is_downloaded {
             // Anyone who of its declarations asks for that.
             merged.bytes = ByteSource::ToDownload(kind, url.clone());
@@ -194,60 +214,39 @@ impl Gather<'_> {
         Ok(())
     }
 
-    fn take_matching(
-        &self,
-        pattern: &Pattern,
-        ready: &ReadyAttachment,
-        union: &mut AttachmentUnion,
-    ) -> Result<(), ToolError> {
-        let found = self.folder.open_below(&ready.folder)?.find_matching(pattern, &mut union.left)?;
-        let matched = union.matched.entry(ready.group).or_default();
+    fn take_matching(&mut self, pattern: &Pattern, ready: &ReadyAttachment) -> Result<(), ToolError> {
+        let found = self.folder.open_below(&ready.folder)?.find_matching(pattern, &mut self.union.left)?;
+        let matched = self.union.matched.entry(ready.group).or_default();
         matched.0 |= !found.is_empty();
         matched.1.push(format!("`{}`", one_line(&pattern.to_string(), 200)));
         for path in found {
-            if union.items.len() > ITEMS_MAX {
+            if self.union.items.len() > ITEMS_MAX {
                 break;
             }
-            if let Err(problem) = self.take_file(&path, ready, union) {
-                union.problems.push(problem);
+            if let Err(problem) = self.take_file(&path, ready) {
+                self.union.problems.push(problem);
             }
         }
         Ok(())
     }
 
-    fn take_file(
-        &self,
-        path: &FolderPath,
-        ready: &ReadyAttachment,
-        union: &mut AttachmentUnion,
-    ) -> Result<(), ToolError> {
+    fn take_file(&mut self, path: &FolderPath, ready: &ReadyAttachment) -> Result<(), ToolError> {
         let local = self.folder.open_below(&ready.folder)?.file(path)?;
-        self.add(local, path.to_string(), ready, union)
+        self.add(local, path.to_string(), ready)
     }
 
-    fn take_of_workspace(
-        &self,
-        path: &GuestPath,
-        ready: &ReadyAttachment,
-        union: &mut AttachmentUnion,
-    ) -> Result<(), ToolError> {
+    fn take_of_workspace(&mut self, path: &GuestPath, ready: &ReadyAttachment) -> Result<(), ToolError> {
         if let Some(local) = (self.workspace)(path).transpose()? {
-            return self.add(local, path.to_string(), ready, union);
+            return self.add(local, path.to_string(), ready);
         }
         let unknown = ByteSource::Unknown { is_path: true, deferred: false };
         let found = GatheredAttachment::from_ready(ready, path.to_string(), unknown);
-        union.add(found, Some((ready.item.kind, format!("workspace {path}").into_bytes())));
+        self.union.add(found, Some((ready.item.kind, format!("workspace {path}").into_bytes())));
         Ok(())
     }
 
     /// Adds an open file that is as large and of a type as it may be.
-    fn add(
-        &self,
-        mut local: LocalFile,
-        shown: String,
-        ready: &ReadyAttachment,
-        union: &mut AttachmentUnion,
-    ) -> Result<(), ToolError> {
+    fn add(&mut self, mut local: LocalFile, shown: String, ready: &ReadyAttachment) -> Result<(), ToolError> {
         let kind = ready.item.kind;
         let quoted = format!("`{}`", one_line(&shown, 200));
         if local.bytes > self.limits.max_bytes {
@@ -260,7 +259,7 @@ impl Gather<'_> {
         self.limits.check_type(kind, &mime_type, &quoted)?;
         let key = (kind, local.real.as_os_str().as_bytes().to_vec());
         let found = GatheredAttachment::from_ready(ready, shown, ByteSource::Local(kind, local));
-        union.add(GatheredAttachment { mime_type: Some(mime_type), ..found }, Some(key));
+        self.union.add(GatheredAttachment { mime_type: Some(mime_type), ..found }, Some(key));
         Ok(())
     }
 }
@@ -294,24 +293,6 @@ impl AttachmentLimits {
         );
         Err(ToolError { code: ErrorCode::AttachmentUnavailable, message })
     }
-}
-
-/// Of a check: as it is written, no other's equal.
-fn defer(planned: &PlannedAttachment, union: &mut AttachmentUnion) {
-    use cofferdam_workflow::attachment::Origin;
-    let is_path = matches!(planned.origin, Origin::Path | Origin::Paths);
-    // What waits may match, so what matched nothing so far is no problem yet.
-    union.matched.entry(planned.group).or_default().0 = true;
-    let found = GatheredAttachment {
-        kind: planned.display_kind().to_owned(),
-        bytes: ByteSource::Unknown { is_path, deferred: true },
-        shown: planned.display_source().to_owned(),
-        name: planned.display_name().map(str::to_owned),
-        meta: planned.display_meta().and_then(|meta| meta.as_object().cloned()),
-        mime_type: None,
-        scopes: vec![planned.scope],
-    };
-    union.add(found, None);
 }
 
 #[cfg(test)]

@@ -117,7 +117,7 @@ impl Checker<'_> {
                 });
                 let workspace = |path: &GuestPath| self.workspace(path);
                 let limits = &self.config.workflow_attachments;
-                let gather = Gather { folder: &loaded.folder, limits, workspace: &workspace };
+                let gather = Gather::new(&loaded.folder, limits, &workspace);
                 let (gathered, mut problems) = gather.gather(ready.collect());
                 problems.extend(agent.tools.iter().filter_map(|name| self.unusable(name)));
                 (gathered, problems)

@@ -24,14 +24,9 @@ use std::sync::Arc;
 /// Steps of the check of one result: far more than any result of a builtin takes.
 const RESULT_STEPS: u64 = 50_000_000;
 
-/// Who can be asked, by what the client says of itself.
-enum AskablePerson {
-    Nobody,
-    /// While the call waits.
-    Now(Arc<Elicitation>),
-    /// By the answer of the call.
-    Next(Arc<DeferredQuestion>),
-}
+/// Who asks the client's person; none where nobody can be asked. The second is the same where the
+/// answer of the call asks.
+type CallApprover = (Option<Arc<dyn Approver>>, Option<Arc<DeferredQuestion>>);
 
 impl ServerState {
     pub(crate) async fn call(
@@ -44,7 +39,7 @@ impl ServerState {
             || Value::Object(params.arguments.clone().unwrap_or_default()).to_string(),
             |raw| raw.0.to_string(),
         );
-        let person = self.person(&params, &arguments, &context)?;
+        let (approver, deferred) = self.approver(&params, &arguments, &context)?;
         let attachments = self.attachments(&mut context).await?;
         let token = context.meta.get_progress_token();
         let is_legacy = !is_stateless(&context);
@@ -55,19 +50,21 @@ impl ServerState {
         // Over HTTP a client that says nothing more is there all the same.
         let closing = direct.as_ref().map(DirectAnswer::closing).unwrap_or_default();
         let progress = token.map(|token| ProgressReport::begin(context.peer.clone(), token, &tool, closing));
-        let turn = person.turn().unwrap_or_else(|| TurnId::new(self.next_turn()));
+        let goes_on = deferred.as_ref().and_then(|deferred| deferred.turn.clone());
+        let turn = goes_on.unwrap_or_else(|| TurnId::new(self.next_turn()));
+        let asks_nobody = approver.is_none();
         let request = CallRequest {
             client: client_key(&context).map(|key| key.0),
             attachments,
             report: progress.as_ref().map(ProgressReport::reports),
-            approver: person.approver(),
+            approver,
             cancel: context.ct.clone(),
             ..CallRequest::new(turn, self.caller(), tool.clone(), Ok(arguments))
         };
         let name = self.parts.toolbox.registry().resolve_name(&tool).into_owned();
         if let Some(direct) = direct
             && progress.is_none()
-            && matches!(person, AskablePerson::Nobody)
+            && asks_nobody
         {
             let state = self.clone();
             let called = follow_work(async move {
@@ -81,8 +78,8 @@ impl ServerState {
         if let Some(progress) = progress {
             progress.end().await;
         }
-        if let AskablePerson::Next(returning) = &person
-            && let Some(question) = returning.question(&self.questions)
+        if let Some(deferred) = deferred
+            && let Some(question) = deferred.question(&self.questions)
         {
             return Ok(question.into());
         }
@@ -96,24 +93,24 @@ impl ServerState {
         answer.and_then(|answer| self.result(tool, answer)).or_else(failed)
     }
 
-    fn person(
+    fn approver(
         &self,
         params: &CallToolRequestParams,
         arguments: &str,
         context: &RequestContext<RoleServer>,
-    ) -> Result<AskablePerson, ErrorData> {
+    ) -> Result<CallApprover, ErrorData> {
         if !context.client_capabilities().is_some_and(|client| has_forms(&client)) {
-            return Ok(AskablePerson::Nobody);
+            return Ok((None, None));
         }
         if is_stateless(context) {
             let state = params.request_state.as_deref();
             let answers = params.input_responses.as_ref();
             let called = CalledTool::new(&params.name, arguments);
-            let returning = self.questions.resume(self.caller(), called, state, answers)?;
-            return Ok(AskablePerson::Next(Arc::new(returning)));
+            let deferred = Arc::new(self.questions.resume(self.caller(), called, state, answers)?);
+            return Ok((Some(deferred.clone()), Some(deferred)));
         }
         let (peer, caller) = (context.peer.clone(), self.caller());
-        Ok(AskablePerson::Now(Arc::new(Elicitation { peer, caller, expires: self.parts.expires })))
+        Ok((Some(Arc::new(Elicitation { peer, caller, expires: self.parts.expires })), None))
     }
 
     async fn attachments(&self, context: &mut RequestContext<RoleServer>) -> Result<Attachments, ErrorData> {
@@ -147,24 +144,6 @@ impl ServerState {
         let mut told = CallToolResult::success(vec![text]);
         told.structured_content = Some(result);
         Ok(told)
-    }
-}
-
-impl AskablePerson {
-    /// The turn that goes on, where this is no new call.
-    fn turn(&self) -> Option<TurnId> {
-        match self {
-            Self::Next(returning) => returning.turn.clone(),
-            Self::Nobody | Self::Now(_) => None,
-        }
-    }
-
-    fn approver(&self) -> Option<Arc<dyn Approver>> {
-        match self {
-            Self::Nobody => None,
-            Self::Now(asking) => Some(asking.clone()),
-            Self::Next(returning) => Some(returning.clone()),
-        }
     }
 }
 

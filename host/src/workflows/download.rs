@@ -10,72 +10,66 @@ use cofferdam_warden::attachments::{Blob, BlobError, BlobStore, sniff};
 use cofferdam_workflow::attachment::{AttachmentSource, Url};
 use cofferdam_workflow::{PlannedWork, RunPlan};
 
-/// The downloads of one task.
-pub(super) struct Downloads<'a> {
-    /// What each may take.
-    pub limits: &'a AttachmentLimits,
-    /// Where bytes are held.
-    pub blobs: &'a BlobStore,
+/// Downloads what a task has by its address, one after the other. What failed leaves nothing, and
+/// so does dropping this.
+pub(super) async fn download_all(
+    gathered: &mut [GatheredAttachment],
+    limits: &AttachmentLimits,
+    blobs: &BlobStore,
+) -> Result<(), ToolError> {
+    let mut held = 0;
+    for one in gathered {
+        let ByteSource::ToDownload(kind, url) = &one.bytes else { continue };
+        let blob = download_one(url, held, limits, blobs).await?;
+        held += blob.len();
+        let (blob, mime_type) = run_blocking(move || {
+            let mime_type = sniff(&mut blob.reader());
+            (blob, mime_type)
+        })
+        .await?;
+        limits.check_type(*kind, &mime_type, &format!("`{}`", url.redacted()))?;
+        tracing::info!(url = url.redacted(), mime_type, bytes = blob.len(), "an attachment is downloaded");
+        one.mime_type = Some(mime_type);
+        one.bytes = ByteSource::Downloaded(*kind, url.clone(), blob);
+    }
+    Ok(())
 }
 
-impl Downloads<'_> {
-    /// Downloads what is known by its address, one after the other. What failed leaves nothing, and
-    /// so does dropping this.
-    pub(super) async fn all(&self, gathered: &mut [GatheredAttachment]) -> Result<(), ToolError> {
-        let mut held = 0;
-        for one in gathered {
-            let ByteSource::ToDownload(kind, url) = &one.bytes else { continue };
-            let blob = self.download_one(url, held).await?;
-            held += blob.len();
-            let (blob, mime_type) = run_blocking(move || {
-                let mime_type = sniff(&mut blob.reader());
-                (blob, mime_type)
-            })
-            .await?;
-            self.limits.check_type(*kind, &mime_type, &format!("`{}`", url.redacted()))?;
-            tracing::info!(
-                url = url.redacted(),
-                mime_type,
-                bytes = blob.len(),
-                "an attachment is downloaded"
+/// One download; `held` bytes of the same task are there already.
+async fn download_one(
+    url: &Url,
+    held: u64,
+    limits: &AttachmentLimits,
+    blobs: &BlobStore,
+) -> Result<Blob, ToolError> {
+    let egress = Egress::new(egress::FetchLimits {
+        bytes_max: limits.max_bytes,
+        time_max: limits.download_timeout.0,
+        redirects_max: limits.max_redirects,
+        named: limits.private_hosts.clone(),
+        section: "attachments",
+    });
+    let mut body = egress.get(url.as_written()).await?;
+    let mut writer = blobs.writer(ByteSize(limits.max_bytes));
+    while let Some(piece) = body.next().await? {
+        let total = held + writer.len() + piece.len() as u64;
+        if let Some(quota) = limits.temp_dir_quota_bytes.filter(|quota| total > *quota) {
+            let message = format!(
+                "`{}`: with it the downloads of this task have more than [attachments] temp_dir_quota_bytes = {quota}; \
+                 attach less in one task",
+                url.redacted()
             );
-            one.mime_type = Some(mime_type);
-            one.bytes = ByteSource::Downloaded(*kind, url.clone(), blob);
+            return Err(ToolError { code: ErrorCode::QuotaExceeded, message });
         }
-        Ok(())
+        let (back, written) = run_blocking(move || {
+            let written = writer.write(&piece);
+            (writer, written)
+        })
+        .await?;
+        writer = back;
+        written.map_err(|error| storage_problem(url, &error))?;
     }
-
-    /// One download; `held` bytes of the same task are there already.
-    async fn download_one(&self, url: &Url, held: u64) -> Result<Blob, ToolError> {
-        let egress = Egress::new(egress::FetchLimits {
-            bytes_max: self.limits.max_bytes,
-            time_max: self.limits.download_timeout.0,
-            redirects_max: self.limits.max_redirects,
-            named: self.limits.private_hosts.clone(),
-            section: "attachments",
-        });
-        let mut body = egress.get(url.as_written()).await?;
-        let mut writer = self.blobs.writer(ByteSize(self.limits.max_bytes));
-        while let Some(piece) = body.next().await? {
-            let total = held + writer.len() + piece.len() as u64;
-            if let Some(quota) = self.limits.temp_dir_quota_bytes.filter(|quota| total > *quota) {
-                let message = format!(
-                    "`{}`: with it the downloads of this task have more than [attachments] temp_dir_quota_bytes = {quota}; \
-                     attach less in one task",
-                    url.redacted()
-                );
-                return Err(ToolError { code: ErrorCode::QuotaExceeded, message });
-            }
-            let (back, written) = run_blocking(move || {
-                let written = writer.write(&piece);
-                (writer, written)
-            })
-            .await?;
-            writer = back;
-            written.map_err(|error| storage_problem(url, &error))?;
-        }
-        Ok(writer.finish())
-    }
+    Ok(writer.finish())
 }
 
 /// Work with the disk, which may be slow: nobody else waits for it.

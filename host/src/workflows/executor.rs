@@ -13,7 +13,7 @@ pub(in crate::workflows) use kept::{describe_end, failed_end};
 
 use super::LocalFile;
 use super::began::PreparedRun;
-use super::download::Downloads;
+use super::download::download_all;
 use super::gather::{Gather, GatheredAttachment, PlannedBytes};
 use super::in_turn::TurnMessaging;
 use super::shown::AttachmentViewer;
@@ -305,9 +305,8 @@ impl Executor {
         let planned = ready.attachments.into_iter().map(|one| PlannedBytes::Ready(Box::new(one))).collect();
         // Files may lie on a slow disk: nobody else waits for them.
         let mut gathered = block_in_place(|| self.gather(run, planned))?;
-        let downloads = Downloads { limits: &self.limits, blobs: &self.blobs };
-        let downloaded = cancel.run_until_cancelled(downloads.all(&mut gathered)).await;
-        downloaded.ok_or_else(ToolError::cancelled)??;
+        let downloading = download_all(&mut gathered, &self.limits, &self.blobs);
+        cancel.run_until_cancelled(downloading).await.ok_or_else(ToolError::cancelled)??;
         let viewer = AttachmentViewer { blobs: &self.blobs, limits: &self.limits, accepts: &self.accepts };
         let view = block_in_place(move || viewer.view(&mut gathered))?;
         let event = Workflow { task: Some(task.to_owned()), attachments: Some(view.audited), ..about(run) };

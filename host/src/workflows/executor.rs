@@ -1,12 +1,10 @@
 //! Carries a run out: one task after the other, each result kept before the next task begins.
 
 mod asking;
-mod budget;
+mod calling;
 mod ending;
 mod kept;
 pub(super) mod people;
-mod problem;
-mod replied;
 mod served;
 
 pub(in crate::workflows) use kept::{describe_end, failed_end};
@@ -19,7 +17,7 @@ use super::in_turn::TurnMessaging;
 use super::shown::AttachmentViewer;
 use super::tools::AgentTools;
 use super::types::AttachmentLimits;
-use cofferdam_agent::tools::{Approver, CallRequest, Journal, Toolbox};
+use cofferdam_agent::tools::{Approver, Journal, Toolbox};
 use cofferdam_agent::turn::{self, History, Provider, Runner, TaskFailure, TaskRequest, TurnInput};
 use cofferdam_chat::runs::Served;
 use cofferdam_core::audit::{Workflow, WorkflowState};
@@ -31,10 +29,9 @@ use cofferdam_warden::attachments::BlobStore;
 use cofferdam_warden::calls::Warden;
 use cofferdam_warden::messaging::Messaging;
 use cofferdam_warden::publish::FileOwner;
-use cofferdam_workflow::{AgentWork, PlannedArguments, PlannedWork, RunPlan};
-use kept::{about, outputs, turn_of};
+use cofferdam_workflow::{AgentWork, PlannedWork, RunPlan};
+use kept::{TaskProblem, about, outputs, turn_of, unrendered};
 use people::ChannelPeople;
-use problem::{TaskProblem, unrendered};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
@@ -256,37 +253,6 @@ impl Executor {
                 }
             }
         }
-    }
-
-    /// One call, judged and audited as in a turn. Its id is the same when the run goes on after a
-    /// crash.
-    async fn call(
-        &self,
-        run: &PreparedRun,
-        n: usize,
-        (name, with): (&str, &PlannedArguments),
-        outputs: &Map<String, Value>,
-        cancel: &CancellationToken,
-    ) -> Result<Value, TaskProblem> {
-        let arguments = run.plan.arguments(with, outputs).map_err(|error| unrendered(run, error))?;
-        let attachments = self.collect_attachments(run, n, name, cancel).await?;
-        let turn = turn_of(run, &run.plan.tasks[n].id);
-        let request = CallRequest {
-            session: run.session.clone(),
-            attachments,
-            has_reply: false,
-            journal: Some(Arc::new(self.store.clone())),
-            messaging: self.messaging(),
-            approver: self.approver.clone(),
-            cancel: cancel.clone(),
-            ..CallRequest::new(turn.clone(), run.by.clone(), name.to_owned(), Ok(arguments.to_string()))
-        };
-        let answer = match self.over_budget(run, name).await? {
-            Some(why) => Err(self.toolbox.refuse(request, why).await),
-            None => self.toolbox.call(request).await,
-        };
-        self.warden.outgoing().release(&turn);
-        Ok(answer?.result)
     }
 
     async fn ask(

@@ -2,8 +2,7 @@
 //! decision counts.
 
 use super::people::{AGAIN, retry_reach};
-use super::problem::unrendered;
-use super::{ExecuteError, Executor, PreparedRun, TaskProblem, WorkflowState, turn_of};
+use super::{ExecuteError, Executor, PreparedRun, TaskProblem, WorkflowState, turn_of, unrendered};
 use cofferdam_agent::tools::{ApprovalRequest, Approver, Decision, SHOWN_UNITS_MAX};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::id::Caller;

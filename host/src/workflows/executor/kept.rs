@@ -1,12 +1,38 @@
 //! What is kept of a run and told of it: problems as JSON, results of tasks, what each event of the
 //! audit has.
 
-use super::PreparedRun;
+use super::{ExecuteError, PreparedRun};
 use cofferdam_core::audit::Workflow;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_store::{KeptRun, RunEnd, RunState, TaskState};
+use cofferdam_store::{KeptRun, RunEnd, RunState, StoreError, TaskState};
+use cofferdam_workflow::PlanError;
 use serde_json::{Map, Value, json};
+
+/// Why a task has no result.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TaskProblem {
+    /// It fails with this, and its run with it.
+    #[error(transparent)]
+    Fails(#[from] ToolError),
+    /// What it does cannot be kept, or written down, for now: it is begun once more when its run
+    /// goes on.
+    #[error(transparent)]
+    Later(#[from] ExecuteError),
+}
+
+impl From<StoreError> for TaskProblem {
+    fn from(error: StoreError) -> Self {
+        Self::Later(error.into())
+    }
+}
+
+/// What becomes of a task whose texts cannot be rendered. Where they are written is said in the log
+/// alone.
+pub(super) fn unrendered(run: &PreparedRun, error: PlanError) -> ToolError {
+    tracing::warn!(run = run.id, %error, "a text of a workflow cannot be rendered");
+    error.into()
+}
 
 /// What is kept of an error that ended a run, or one of its tasks.
 pub(in crate::workflows) fn failed_end(error: &ToolError, task: Option<&str>) -> RunEnd {

@@ -1,8 +1,8 @@
 //! Tasks that write to people: messages, and the replies to them. Each step is kept before the
 //! next, so that each happens once however often the process is killed.
 
-use super::problem::unrendered;
-use super::{ExecuteError, Executor, PreparedRun, TaskProblem, TaskResult, WorkflowState, about, turn_of};
+use super::{ExecuteError, Executor, PreparedRun, TaskProblem, TaskResult, WorkflowState};
+use super::{about, turn_of, unrendered};
 use crate::workflows::in_turn::check_message;
 use cofferdam_chat::runs::{Messenger, Runs, UnreachableReason};
 use cofferdam_core::audit::{Workflow, sha256_hex};

@@ -1,0 +1,89 @@
+//! Tasks that call a tool. What they write counts on the day of the one who began the run, and the
+//! files of the reply that a run has waited for are the attachments of the calls that come after
+//! it, up to the next wait.
+
+use super::{Executor, PreparedRun, TaskProblem, turn_of, unrendered};
+use cofferdam_agent::tools::CallRequest;
+use cofferdam_agent::turn::{Tools, words};
+use cofferdam_core::capability::Interface;
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_store::{StoreError, now_ms};
+use cofferdam_warden::attachments::Attachments;
+use cofferdam_workflow::{PlannedArguments, PlannedWork};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+impl Executor {
+    /// One call, judged and audited as in a turn. Its id is the same when the run goes on after a
+    /// crash.
+    pub(super) async fn call(
+        &self,
+        run: &PreparedRun,
+        n: usize,
+        (name, with): (&str, &PlannedArguments),
+        outputs: &Map<String, Value>,
+        cancel: &CancellationToken,
+    ) -> Result<Value, TaskProblem> {
+        let arguments = run.plan.arguments(with, outputs).map_err(|error| unrendered(run, error))?;
+        let attachments = self.collect_attachments(run, n, name, cancel).await?;
+        let turn = turn_of(run, &run.plan.tasks[n].id);
+        let request = CallRequest {
+            session: run.session.clone(),
+            attachments,
+            has_reply: false,
+            journal: Some(Arc::new(self.store.clone())),
+            messaging: self.messaging(),
+            approver: self.approver.clone(),
+            cancel: cancel.clone(),
+            ..CallRequest::new(turn.clone(), run.by.clone(), name.to_owned(), Ok(arguments.to_string()))
+        };
+        let answer = match self.over_budget(run, name).await? {
+            Some(why) => Err(self.toolbox.refuse(request, why).await),
+            None => self.toolbox.call(request).await,
+        };
+        self.warden.outgoing().release(&turn);
+        Ok(answer?.result)
+    }
+
+    /// Why a call that may write is refused today.
+    async fn over_budget(&self, run: &PreparedRun, tool: &str) -> Result<Option<ToolError>, StoreError> {
+        if self.toolbox.is_read_only(tool) {
+            return Ok(None);
+        }
+        let budget = self.turns.user_written_bytes_per_day;
+        let used = self.store.load_usage(&run.by, now_ms()).await?;
+        let is_spent = used.written_bytes >= budget.0;
+        Ok(is_spent.then(|| ToolError::new(ErrorCode::QuotaExceeded, words::no_bytes_today(budget))))
+    }
+
+    /// The attachments of a tool's call in a task. They are fetched for a tool that may see them
+    /// alone.
+    async fn collect_attachments(
+        &self,
+        run: &PreparedRun,
+        n: usize,
+        tool: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Attachments, TaskProblem> {
+        let awaited = run.plan.tasks[..n].iter().rev().find_map(|task| match &task.work {
+            PlannedWork::Wait(wait) => Some(wait.reply_to),
+            _ => None,
+        });
+        let (Some(of), Some(people)) = (awaited, &self.people) else { return Ok(Attachments::default()) };
+        let seen = [Interface::TurnAttachments, Interface::RecentAttachments];
+        let sees = |interface: &Interface| {
+            self.toolbox.registry().get(tool).is_ok_and(|tool| tool.policy.grants.allows(*interface))
+        };
+        if !seen.iter().any(sees) {
+            return Ok(Attachments::default());
+        }
+        let Some((channel, files)) = self.store.files_of_reply(&run.id, of).await? else {
+            return Ok(Attachments::default());
+        };
+        // What is a channel's in the store begins with its name.
+        let channel = channel.split('-').next().unwrap_or_default();
+        let fetched = async { people.runs.await_messenger(channel).await.fetch(&files).await };
+        cancel.run_until_cancelled(fetched).await.ok_or_else(|| ToolError::cancelled().into())
+    }
+}

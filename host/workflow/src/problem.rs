@@ -14,6 +14,14 @@ pub struct FileMark {
     pub column: u32,
 }
 
+impl FileMark {
+    /// The place at this line and column, which are 1 at least.
+    pub(crate) fn new(file: u16, line: usize, column: usize) -> Self {
+        let number = |n: usize| u32::try_from(n.max(1)).unwrap_or(u32::MAX);
+        Self { file, line: number(line), column: number(column) }
+    }
+}
+
 /// What is wrong, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}:{column}: {problem}")]

@@ -1,7 +1,7 @@
 //! JSON with places: read strictly as everywhere in the gateway, then once more for where each
 //! value is.
 
-use super::{Node, NodeBounds, NodeContent, NodeKey};
+use super::{Node, NodeContent, NodeKey, count_node};
 use crate::problem::{FileFault, FileMark};
 use cofferdam_core::json::parse_strict;
 use serde_json::Value;
@@ -10,35 +10,32 @@ use std::collections::BTreeMap;
 
 /// The tree of a text.
 pub(super) fn parse(text: &str, file: u16) -> Result<Node, FileFault> {
-    let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX).max(1);
     parse_strict(text).map_err(|error| {
-        let mark = FileMark { file, line: number(error.line()), column: number(error.column()) };
+        let mark = FileMark::new(file, error.line(), error.column());
         let said = error.to_string();
         let said = said.split(" at line ").next().unwrap_or(&said);
         FileFault::new(mark, format!("this is no JSON: {said}"))
     })?;
-    let mut reader = JsonReader { text, lines: line_starts(text), file, bounds: NodeBounds::default() };
+    let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+    let mut reader = JsonReader { text, lines, file, nodes: 0 };
     let root: &RawValue = serde_json::from_str(text).map_err(|_| reader.reread_fault(0))?;
     reader.node(root, 1)
 }
 
-fn line_starts(text: &str) -> Vec<usize> {
-    std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect()
-}
-
 struct JsonReader<'a> {
     text: &'a str,
+    /// Where each line begins.
     lines: Vec<usize>,
     file: u16,
-    bounds: NodeBounds,
+    /// Values so far.
+    nodes: usize,
 }
 
 impl<'a> JsonReader<'a> {
     fn mark(&self, at: usize) -> FileMark {
         let line = self.lines.partition_point(|start| *start <= at).max(1);
         let column = self.text.get(self.lines[line - 1]..at).map_or(0, |before| before.chars().count());
-        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        FileMark { file: self.file, line: number(line), column: number(column + 1) }
+        FileMark::new(self.file, line, column + 1)
     }
 
     /// Of what was read once and is not read a second time, which no JSON does.
@@ -51,7 +48,7 @@ impl<'a> JsonReader<'a> {
         let slice = raw.get();
         let at = (slice.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
         let mark = self.mark(at);
-        self.bounds.count(mark, depth)?;
+        count_node(&mut self.nodes, mark, depth)?;
         let content = match slice.as_bytes().first() {
             Some(b'{') => {
                 let raw: BTreeMap<String, &RawValue> =

@@ -47,7 +47,7 @@ pub(crate) struct NodeKey {
 impl Node {
     /// The tree of a text; `file` is the number that marks carry.
     pub(crate) fn parse(name: &str, text: &str, file: u16) -> Result<Self, FileFault> {
-        let start = FileMark { file, line: 1, column: 1 };
+        let start = FileMark::new(file, 1, 1);
         if text.len() > FILE_BYTES_MAX {
             let message = "the file is too large; a workflow has at most 256 KiB";
             return Err(FileFault::new(start, message));
@@ -93,25 +93,16 @@ impl Node {
     }
 }
 
-/// Counts values and levels while a tree grows.
-#[derive(Default)]
-struct NodeBounds {
-    nodes: usize,
-}
-
-impl NodeBounds {
-    fn count(&mut self, mark: FileMark, depth: usize) -> Result<(), FileFault> {
-        self.nodes += 1;
-        if self.nodes > NODES_MAX {
-            return Err(FileFault::new(
-                mark,
-                format!("the file has more than {NODES_MAX} values; write fewer"),
-            ));
-        }
-        if depth > NODE_DEPTH_MAX {
-            let said = format!("lists and maps nest deeper than {NODE_DEPTH_MAX}; write them flatter");
-            return Err(FileFault::new(mark, said));
-        }
-        Ok(())
+/// Counts one more value of a tree that grows, and refuses one that is too many, or too deep.
+fn count_node(nodes: &mut usize, mark: FileMark, depth: usize) -> Result<(), FileFault> {
+    *nodes += 1;
+    if *nodes > NODES_MAX {
+        let said = format!("the file has more than {NODES_MAX} values; write fewer");
+        return Err(FileFault::new(mark, said));
     }
+    if depth > NODE_DEPTH_MAX {
+        let said = format!("lists and maps nest deeper than {NODE_DEPTH_MAX}; write them flatter");
+        return Err(FileFault::new(mark, said));
+    }
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! YAML 1.2 as far as a workflow has it: no anchors, aliases, tags, merge keys or second document,
 //! and of booleans only `true` and `false`. Refuses what two readers would read differently.
 
-use super::{Node, NodeBounds, NodeContent, NodeKey};
+use super::{Node, NodeContent, NodeKey, count_node};
 use crate::problem::{FileFault, FileMark, quote};
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, StrInput};
 use serde_json::Number;
@@ -9,13 +9,13 @@ use std::collections::HashMap;
 
 /// The tree of a text.
 pub(super) fn parse(text: &str, file: u16) -> Result<Node, FileFault> {
-    let start = FileMark { file, line: 1, column: 1 };
+    let start = FileMark::new(file, 1, 1);
     if let Some(other) = text.chars().find(|c| is_unprintable(*c)) {
         let said =
             format!("the file holds the character U+{:04X}, which YAML does not take", u32::from(other));
         return Err(FileFault::new(start, said));
     }
-    let mut reader = YamlReader { parser: Parser::new_from_str(text), file, bounds: NodeBounds::default() };
+    let mut reader = YamlReader { parser: Parser::new_from_str(text), file, nodes: 0 };
     let mut root = None;
     loop {
         let (event, span) = reader.next()?;
@@ -44,7 +44,8 @@ fn is_unprintable(c: char) -> bool {
 struct YamlReader<'a> {
     parser: Parser<'a, StrInput<'a>>,
     file: u16,
-    bounds: NodeBounds,
+    /// Values so far.
+    nodes: usize,
 }
 
 impl<'a> YamlReader<'a> {
@@ -65,7 +66,7 @@ impl<'a> YamlReader<'a> {
 
     fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<Node, FileFault> {
         let mark = self.mark(span);
-        self.bounds.count(mark, depth)?;
+        count_node(&mut self.nodes, mark, depth)?;
         let (anchor, tag) = match &event {
             Event::Scalar(_, _, anchor, tag)
             | Event::SequenceStart(anchor, tag)
@@ -143,8 +144,7 @@ impl<'a> YamlReader<'a> {
 }
 
 fn mark_from(marker: &saphyr_parser::Marker, file: u16) -> FileMark {
-    let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    FileMark { file, line: number(marker.line().max(1)), column: number(marker.col() + 1) }
+    FileMark::new(file, marker.line(), marker.col() + 1)
 }
 
 /// A scalar without quotes, by the core schema of YAML 1.2 with fewer spellings.

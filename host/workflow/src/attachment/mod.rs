@@ -58,23 +58,14 @@ impl Kind {
     /// What to write instead.
     pub fn check(self, origin: Origin, fetch: bool) -> Result<(), String> {
         let takes = match self {
-            Self::Image | Self::Video | Self::Audio | Self::Pdf => return self.check_fetch(origin, fetch),
+            Self::Image | Self::Video | Self::Audio | Self::Pdf => origin,
             Self::File => Origin::Path,
             Self::Url => Origin::Url,
         };
         if origin != takes {
-            let said = format!(
-                "an attachment of type {} takes `{}` and not `{}`",
-                self.name(),
-                takes.key(),
-                origin.key()
-            );
-            return Err(said);
+            let (name, takes, origin) = (self.name(), takes.key(), origin.key());
+            return Err(format!("an attachment of type {name} takes `{takes}` and not `{origin}`"));
         }
-        self.check_fetch(origin, fetch)
-    }
-
-    fn check_fetch(self, origin: Origin, fetch: bool) -> Result<(), String> {
         let fits = self == Self::Image && matches!(origin, Origin::Url | Origin::Urls);
         if fetch && !fits {
             return Err("`fetch: true` is for images by `url` or `urls`; take it out".to_owned());

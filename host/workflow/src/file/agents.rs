@@ -1,10 +1,11 @@
 //! Agents and their actions.
 
-use super::read::{AgentFiles, id, one_line, tool};
+use super::read::{AgentFiles, check_new_id, id, one_line, tool};
 use super::text::TemplateText;
 use super::{Action, Agent, attachments, input};
 use crate::node::{Node, NodeFields};
 use crate::problem::{FileFault, quote};
+use serde_json::Value;
 
 /// The keys of an agent, and of an action.
 const AGENT_KEYS: [&str; 6] = ["id", "description", "instructions", "tools", "attachments", "actions"];
@@ -20,10 +21,7 @@ pub(super) fn read(node: &Node, files: &mut AgentFiles<'_>) -> Result<Vec<Agent>
             }
             _ => agent(node, node.mark.file)?,
         };
-        if agents.iter().any(|other| other.id == agent.id) {
-            let said = format!("there are two agents {}; give each an id of its own", quote(&agent.id));
-            return Err(FileFault::new(node.mark, said));
-        }
+        check_new_id(node, "agents", &agent.id, agents.iter().map(|other| &other.id))?;
         agents.push(agent);
     }
     Ok(agents)
@@ -44,10 +42,7 @@ fn agent(node: &Node, source: u16) -> Result<Agent, FileFault> {
     let mut actions: Vec<Action> = Vec::new();
     for node in fields.need("actions", "[{ id: ask, prompt: … }]")?.list("`actions`")? {
         let action = action(node)?;
-        if actions.iter().any(|other| other.id == action.id) {
-            let said = format!("there are two actions {}; give each an id of its own", quote(&action.id));
-            return Err(FileFault::new(node.mark, said));
-        }
+        check_new_id(node, "actions", &action.id, actions.iter().map(|other| &other.id))?;
         actions.push(action);
     }
     Ok(Agent {
@@ -63,18 +58,12 @@ fn agent(node: &Node, source: u16) -> Result<Agent, FileFault> {
 
 fn action(node: &Node) -> Result<Action, FileFault> {
     let fields = NodeFields::new(node, "an action", &ACTION_KEYS)?;
-    let output = match fields.get("output") {
-        Some(node) => {
-            let schema = node.to_value();
-            if !schema.is_object() {
-                let said = "`output` must be a JSON Schema; write e.g. `output: { type: object, properties: { … } }`";
-                return Err(FileFault::new(node.mark, said));
-            }
-            let compiled = input::compile(&schema, node.mark, "output")?;
-            Some((schema, compiled))
-        }
-        None => None,
+    let read_output = |node: &Node| -> Result<_, FileFault> {
+        let schema = Value::Object(input::read_schema(node, "output")?);
+        let compiled = input::compile(&schema, node.mark, "output")?;
+        Ok((schema, compiled))
     };
+    let output = fields.get("output").map(read_output).transpose()?;
     let prompt = fields.need("prompt", "\"What do you see?\"")?;
     let text = TemplateText::read(prompt, "`prompt`")?;
     if text.written.trim().is_empty() {

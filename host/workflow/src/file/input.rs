@@ -21,15 +21,7 @@ pub struct InputError(String);
 impl Input {
     pub(super) fn read(node: Option<&Node>, start: FileMark) -> Result<Self, FileFault> {
         let mark = node.map_or(start, |node| node.mark);
-        let mut schema = match node.map(Node::to_value) {
-            None => Map::new(),
-            Some(Value::Object(schema)) => schema,
-            Some(_) => {
-                let said =
-                    "`input` must be a JSON Schema; write e.g. `input: { type: object, properties: { … } }`";
-                return Err(FileFault::new(mark, said));
-            }
-        };
+        let mut schema = node.map(|node| read_schema(node, "input")).transpose()?.unwrap_or_default();
         if *schema.entry("type").or_insert_with(|| "object".into()) != "object" {
             let said = "`input` must be the schema of an object; write `type: object`";
             return Err(FileFault::new(mark, said));
@@ -61,6 +53,17 @@ impl Default for Input {
         let compiled = Schema::compile(&schema).expect("a plain schema compiles");
         Self { schema, compiled }
     }
+}
+
+/// The schema under this key, not compiled.
+pub(super) fn read_schema(node: &Node, key: &str) -> Result<Map<String, Value>, FileFault> {
+    let Value::Object(schema) = node.to_value() else {
+        let said = format!(
+            "`{key}` must be a JSON Schema; write e.g. `{key}: {{ type: object, properties: {{ … }} }}`"
+        );
+        return Err(FileFault::new(node.mark, said));
+    };
+    Ok(schema)
 }
 
 /// The schema under this key, compiled.

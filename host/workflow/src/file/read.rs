@@ -24,10 +24,8 @@ pub(super) fn workflow(sources: &mut Vec<SourceFile>, read: ReadFile<'_>) -> Res
     let input = Input::read(fields.get("input"), root.mark)?;
     let on = fields.get("on").map(read_trigger).transpose()?.unwrap_or_default();
     let mut files = AgentFiles { sources, read };
-    let agents = match fields.get("agents") {
-        Some(node) => agents::read(node, &mut files)?,
-        None => Vec::new(),
-    };
+    let agents = fields.get("agents").map(|node| agents::read(node, &mut files)).transpose()?;
+    let agents = agents.unwrap_or_default();
     let tasks = fields.need("tasks", "[{ id: …, tool: …, with: { … } }]")?;
     let list = tasks.list("`tasks`")?;
     if list.is_empty() || list.len() > TASKS_MAX {
@@ -88,6 +86,20 @@ pub(super) fn id(node: &Node, what: &str) -> Result<String, FileFault> {
         quote(text)
     );
     Err(FileFault::new(node.mark, said))
+}
+
+/// Refuses the id of one of `things` that another one has.
+pub(super) fn check_new_id<'a>(
+    node: &Node,
+    things: &str,
+    id: &str,
+    mut others: impl Iterator<Item = &'a String>,
+) -> Result<(), FileFault> {
+    if others.any(|other| other == id) {
+        let said = format!("there are two {things} {}; give each an id of its own", quote(id));
+        return Err(FileFault::new(node.mark, said));
+    }
+    Ok(())
 }
 
 /// The name of a tool, dotted names included.

@@ -1,14 +1,14 @@
 //! Tasks: exactly one thing each.
 
 use super::attachments;
-use super::read::{id, person_problem, tool};
+use super::read::{check_new_id, id, person_problem, tool};
 use super::text::{TemplateText, TemplateValue};
 use super::{Agent, Task, TaskWork};
 use crate::node::{Node, NodeFields};
-use crate::problem::{FileFault, quote};
+use crate::problem::{FileFault, list_names, quote};
 use cofferdam_core::id::Caller;
 use cofferdam_core::limits::TimeSpan;
-use serde_json::{Map, Value};
+use serde_json::json;
 
 /// The keys that say what a task does.
 pub(crate) const WORK_KEYS: [&str; 5] = ["agent", "tool", "send", "wait", "approve"];
@@ -18,10 +18,7 @@ pub(super) fn read(list: &[Node], agents: &[Agent]) -> Result<Vec<Task>, FileFau
     let mut tasks: Vec<Task> = Vec::new();
     for node in list {
         let task = task(node, agents, &tasks)?;
-        if tasks.iter().any(|other| other.id == task.id) {
-            let said = format!("there are two tasks {}; give each an id of its own", quote(&task.id));
-            return Err(FileFault::new(node.mark, said));
-        }
+        check_new_id(node, "tasks", &task.id, tasks.iter().map(|other| &other.id))?;
         tasks.push(task);
     }
     Ok(tasks)
@@ -42,7 +39,7 @@ fn task(node: &Node, agents: &[Agent], before: &[Task]) -> Result<Task, FileFaul
         "agent" => ask(&fields, value, agents, with)?,
         "tool" => TaskWork::Tool {
             name: tool(value, "`tool`")?,
-            with: with.unwrap_or_else(|| TemplateValue::Value(Value::Object(Map::new()))),
+            with: with.unwrap_or_else(|| TemplateValue::Value(json!({}))),
         },
         "send" => send(value)?,
         "wait" => wait(value, before)?,
@@ -59,18 +56,17 @@ fn ask(
 ) -> Result<TaskWork, FileFault> {
     let name = value.text("`agent`")?;
     let found = agents.iter().position(|agent| agent.id == name);
-    let known = |ids: Vec<&str>| crate::problem::list_names(&ids);
     let Some(agent) = found else {
-        let ids = known(agents.iter().map(|agent| agent.id.as_str()).collect());
-        let said = format!("there is no agent {}; there is {ids}", quote(name));
+        let ids: Vec<&str> = agents.iter().map(|agent| agent.id.as_str()).collect();
+        let said = format!("there is no agent {}; there is {}", quote(name), list_names(&ids));
         return Err(FileFault::new(value.mark, said));
     };
     let actions = &agents[agent].actions;
     let node = fields.need("action", "ask")?;
     let name = node.text("`action`")?;
     let Some(action) = actions.iter().position(|action| action.id == name) else {
-        let ids = known(actions.iter().map(|action| action.id.as_str()).collect());
-        let said = format!("the agent has no action {}; there is {ids}", quote(name));
+        let ids: Vec<&str> = actions.iter().map(|action| action.id.as_str()).collect();
+        let said = format!("the agent has no action {}; there is {}", quote(name), list_names(&ids));
         return Err(FileFault::new(node.mark, said));
     };
     Ok(TaskWork::Agent { agent, action, with, attachments: attachments::read(fields)? })
@@ -78,17 +74,12 @@ fn ask(
 
 fn send(node: &Node) -> Result<TaskWork, FileFault> {
     let fields = NodeFields::new(node, "`send`", &["to", "text", "files"])?;
-    let files = match fields.get("files") {
-        Some(list) => {
-            let read = |node: &Node| TemplateText::read(node, "a path in `files`");
-            list.list("`files`")?.iter().map(read).collect::<Result<_, _>>()?
-        }
-        None => Vec::new(),
-    };
+    let read = |node: &Node| TemplateText::read(node, "a path in `files`");
+    let files = fields.read("files", |node, what| node.list(what)?.iter().map(read).collect())?;
     Ok(TaskWork::Send {
         to: person(fields.need("to", "\"telegram:1002\"")?, "`to`")?,
         text: TemplateText::read(fields.need("text", "\"Hello\"")?, "`text`")?,
-        files,
+        files: files.unwrap_or_default(),
     })
 }
 

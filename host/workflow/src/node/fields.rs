@@ -47,26 +47,23 @@ impl<'a> NodeFields<'a> {
 
     /// The one of these keys that is there.
     pub(crate) fn take_one_of(&self, keys: &[&'static str]) -> Result<(&'static str, &'a Node), FileFault> {
-        let there: Vec<&'static str> = keys.iter().copied().filter(|key| self.get(key).is_some()).collect();
-        match there[..] {
-            [key] => Ok((key, self.get(key).ok_or_else(|| FileFault::new(self.mark, "it is gone"))?)),
-            [] => {
-                let said = format!("{} needs one of {}; write one of them", self.what, list_names(keys));
-                Err(FileFault::new(self.mark, said))
-            }
+        let there: Vec<_> = keys.iter().filter_map(|key| Some((*key, self.get(key)?))).collect();
+        let said = match there[..] {
+            [one] => return Ok(one),
+            [] => format!("needs one of {}", list_names(keys)),
             _ => {
-                let said = format!("{} has {}; write one of them", self.what, list_names(&there));
-                Err(FileFault::new(self.mark, said))
+                let names: Vec<&str> = there.iter().map(|(key, _)| *key).collect();
+                format!("has {}", list_names(&names))
             }
-        }
+        };
+        Err(FileFault::new(self.mark, format!("{} {said}; write one of them", self.what)))
     }
 
     /// Refuses keys that make no sense beside another one.
     pub(crate) fn refuse_keys(&self, keys: &[&str], why: &str) -> Result<(), FileFault> {
         match self.entries.iter().find(|(key, _)| keys.contains(&key.name.as_str())) {
             Some((key, _)) => {
-                let said = format!("{} {why}; take it out", quote(&key.name));
-                Err(FileFault::new(key.mark, said))
+                Err(FileFault::new(key.mark, format!("{} {why}; take it out", quote(&key.name))))
             }
             None => Ok(()),
         }

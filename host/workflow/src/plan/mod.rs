@@ -11,7 +11,7 @@ pub use people::{ApproveWork, ReadyApprove, ReadySend, ReadyWait, SendWork, Wait
 use crate::attachment::{DeclaringScope as DeclaredIn, FolderPath};
 use crate::file::{DeclaredAttachment, RenderMode, TaskWork, TemplateText, TemplateValue, Workflow};
 use crate::problem::{FileFault, FileProblem};
-use crate::template::{RenderScope, Template, ValuePath, ValueRoot};
+use crate::template::{Expression, RenderScope, Template, ValuePath, ValueRoot};
 use agents::{depends_on_outputs, known_value, ready_agent};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde_json::{Map, Value, json};
@@ -224,22 +224,17 @@ fn error(workflow: &Workflow, fault: FileFault) -> PlanError {
 }
 
 fn base(workflow: &Workflow, context: &Context) -> RenderScope {
-    let described = |description: Option<&String>| json!({ "description": description });
-    let agents: Map<String, Value> = workflow
-        .agents
-        .iter()
-        .map(|agent| (agent.id.clone(), described(agent.description.as_ref())))
-        .collect();
-    let tools: Map<String, Value> =
-        context.tools.iter().map(|(name, text)| (name.clone(), json!({ "description": text }))).collect();
+    let described = |description: Value| json!({ "description": description });
+    let agents = workflow.agents.iter().map(|agent| (agent.id.clone(), described(json!(agent.description))));
+    let tools = context.tools.iter().map(|(name, text)| (name.clone(), described(text.clone())));
     let own = json!({ "id": workflow.id, "run": context.run, "input": context.input });
     RenderScope::default()
         .with(ValueRoot::Workflow, own)
         .with(ValueRoot::Input, context.input.clone())
         .with(ValueRoot::Env, Value::Object(context.env.clone()))
         .with(ValueRoot::Trigger, context.trigger.clone())
-        .with(ValueRoot::Agents, Value::Object(agents))
-        .with(ValueRoot::Tools, Value::Object(tools))
+        .with(ValueRoot::Agents, Value::Object(agents.collect()))
+        .with(ValueRoot::Tools, Value::Object(tools.collect()))
 }
 
 /// Phase one over all tasks.
@@ -285,16 +280,13 @@ impl PlanningPhase<'_> {
         let agent = &self.workflow.agents[agent_at];
         let action = &agent.actions[action_at];
         let with = with.map(|tree| self.settle(tree)).transpose()?;
-        let scope = with.as_ref().map_or_else(
-            || self.scope.clone(),
-            |with| self.scope.clone().with(ValueRoot::Input, known_value(with)),
-        );
-        let waits = |template: &Template| {
-            template.names_tasks()
-                || with
-                    .as_ref()
-                    .is_some_and(|with| template.expressions().any(|e| depends_on_outputs(with, e)))
-        };
+        let mut scope = self.scope.clone();
+        if let Some(with) = &with {
+            scope = scope.with(ValueRoot::Input, known_value(with));
+        }
+        let depends =
+            |expression: &Expression| with.as_ref().is_some_and(|with| depends_on_outputs(with, expression));
+        let waits = |template: &Template| template.names_tasks() || template.expressions().any(depends);
         let text = |text: &TemplateText| text.settle(&scope, &waits);
         let (own, theirs) = (FolderPath::default(), self.workflow.folder(agent.source));
         let scopes = [

@@ -49,14 +49,6 @@ pub struct TemplateError {
 }
 
 impl Template {
-    /// The template that a text of a file is.
-    ///
-    /// # Errors
-    /// [`TemplateError`].
-    pub fn parse(text: &str) -> Result<Self, TemplateError> {
-        parse::template(text)
-    }
-
     /// Its expressions, in order.
     pub fn expressions(&self) -> impl Iterator<Item = &Expression> {
         self.pieces.iter().filter_map(|piece| match piece {

@@ -9,37 +9,41 @@ use serde_json::{Map, Value};
 const OPEN: &str = "{{";
 const CLOSE: &str = "}}";
 
-/// The template that a text is.
-pub(super) fn template(text: &str) -> Result<Template, TemplateError> {
-    let mut cursor = TemplateCursor { text, at: 0 };
-    let mut pieces = Vec::new();
-    let mut plain = 0;
-    while let Some(brace) = text[cursor.at..].find('{').map(|found| cursor.at + found) {
-        cursor.at = brace + 1;
-        match text.as_bytes().get(brace + 1) {
-            Some(b'%') => {
-                cursor.at = brace;
-                return Err(cursor.refuse(
-                    "there are no statements (`{%`) in a workflow; write a path, such as {{ input.name }}",
-                ));
-            }
-            Some(b'{') => {
-                if plain < brace {
-                    pieces.push(Piece::Text(text[plain..brace].to_owned()));
+impl Template {
+    /// The template that a text of a file is.
+    ///
+    /// # Errors
+    /// [`TemplateError`].
+    pub fn parse(text: &str) -> Result<Self, TemplateError> {
+        let mut cursor = TemplateCursor { text, at: 0 };
+        let mut pieces = Vec::new();
+        let mut plain = 0;
+        while let Some(brace) = text[cursor.at..].find('{').map(|found| cursor.at + found) {
+            cursor.at = brace + 1;
+            match text.as_bytes().get(brace + 1) {
+                Some(b'%') => {
+                    cursor.at = brace;
+                    let said = "there are no statements (`{%`) in a workflow; write a path, such as {{ input.name }}";
+                    return Err(cursor.refuse(said));
                 }
-                cursor.at = brace + OPEN.len();
-                let mut expression = cursor.expression()?;
-                expression.source = text[brace..cursor.at].to_owned();
-                pieces.push(Piece::Expression(expression));
-                plain = cursor.at;
+                Some(b'{') => {
+                    if plain < brace {
+                        pieces.push(Piece::Text(text[plain..brace].to_owned()));
+                    }
+                    cursor.at = brace + OPEN.len();
+                    let mut expression = cursor.expression()?;
+                    expression.source = text[brace..cursor.at].to_owned();
+                    pieces.push(Piece::Expression(expression));
+                    plain = cursor.at;
+                }
+                _ => {}
             }
-            _ => {}
         }
+        if plain < text.len() {
+            pieces.push(Piece::Text(text[plain..].to_owned()));
+        }
+        Ok(Self { pieces })
     }
-    if plain < text.len() {
-        pieces.push(Piece::Text(text[plain..].to_owned()));
-    }
-    Ok(Template { pieces })
 }
 
 struct TemplateCursor<'a> {

@@ -34,10 +34,6 @@ impl RenderScope {
         self.roots.insert(root.name().to_owned(), value);
         self
     }
-
-    fn root(&self, root: ValueRoot) -> Option<&Value> {
-        self.roots.get(root.name())
-    }
 }
 
 impl Template {
@@ -79,7 +75,7 @@ impl Expression {
     }
 
     fn value(&self, scope: &RenderScope) -> Result<Value, RenderError> {
-        let root = scope.root(self.path.root);
+        let root = scope.roots.get(self.path.root.name());
         if let (ValueRoot::Env, Some(name)) = (self.path.root, self.path.key(0))
             && !root.and_then(Value::as_object).is_some_and(|listed| listed.contains_key(name))
         {

@@ -190,19 +190,13 @@ impl Looks {
             return (problems.clone(), false);
         }
         let problems = {
-            let _look = Look::begin(&self.looking);
+            *lock(&self.looking) = Some(Instant::now());
+            let _look = Look(&self.looking);
             look()
         };
         let before = found.replace((Instant::now(), problems.clone())).map(|(_, before)| before);
         let has_changed = before.unwrap_or_default() != problems;
         (problems, has_changed)
-    }
-}
-
-impl<'w> Look<'w> {
-    fn begin(looking: &'w Mutex<Option<Instant>>) -> Self {
-        *lock(looking) = Some(Instant::now());
-        Self(looking)
     }
 }
 

@@ -137,10 +137,7 @@ impl Monitor {
 /// Answers one request, and closes.
 async fn answer(mut stream: TcpStream, watched: Arc<dyn Watched>, look_max: Duration) -> Option<()> {
     let (status, kind, body, wanted) = match request::read(&mut stream).await? {
-        Err(refused) => {
-            let (status, said) = refused.describe();
-            (status, PLAIN, said.to_owned(), BodyChoice::Whole)
-        }
+        Err((status, said)) => (status, PLAIN, said.to_owned(), BodyChoice::Whole),
         Ok((asked, wanted)) => {
             // What it looks at may wait for a disk.
             let looking = tokio::task::spawn_blocking(move || page(asked, watched.as_ref()));

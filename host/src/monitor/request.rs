@@ -18,34 +18,21 @@ pub(super) enum MonitorPath {
     Metrics,
 }
 
-/// A refusal, by its status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RequestRefusal {
-    Malformed,
-    NotFound,
-    Method,
-    Misdirected,
-    TooLarge,
-}
+/// A refusal: its status, and the text that goes with it.
+pub(super) type RequestRefusal = (&'static str, &'static str);
+
+const MALFORMED: RequestRefusal = ("400 Bad Request", "this is no request of HTTP/1 without a body\n");
+const NOT_FOUND: RequestRefusal = ("404 Not Found", "there is /healthz and /metrics\n");
+const METHOD: RequestRefusal = ("405 Method Not Allowed", "only GET and HEAD are answered\n");
+const MISDIRECTED: RequestRefusal = ("421 Misdirected Request", "ask for 127.0.0.1, [::1] or localhost\n");
+const TOO_LARGE: RequestRefusal =
+    ("431 Request Header Fields Too Large", "the request's head is too large\n");
 
 /// Whether the client wants the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyChoice {
     Whole,
     Head,
-}
-
-impl RequestRefusal {
-    /// Its status, and the text that goes with it.
-    pub(super) fn describe(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Malformed => ("400 Bad Request", "this is no request of HTTP/1 without a body\n"),
-            Self::NotFound => ("404 Not Found", "there is /healthz and /metrics\n"),
-            Self::Method => ("405 Method Not Allowed", "only GET and HEAD are answered\n"),
-            Self::Misdirected => ("421 Misdirected Request", "ask for 127.0.0.1, [::1] or localhost\n"),
-            Self::TooLarge => ("431 Request Header Fields Too Large", "the request's head is too large\n"),
-        }
-    }
 }
 
 /// The request, or `None` when the client went away in the middle.
@@ -57,7 +44,7 @@ pub(super) async fn read(
         match parse(&head) {
             Ok(Some(asked)) => return Some(Ok(asked)),
             Err(refused) => return Some(Err(refused)),
-            Ok(None) if head.len() >= HEAD_BYTES_MAX => return Some(Err(RequestRefusal::TooLarge)),
+            Ok(None) if head.len() >= HEAD_BYTES_MAX => return Some(Err(TOO_LARGE)),
             Ok(None) => {}
         }
         let mut rest = stream.take((HEAD_BYTES_MAX - head.len()) as u64);
@@ -74,26 +61,26 @@ fn parse(head: &[u8]) -> Result<Option<(MonitorPath, BodyChoice)>, RequestRefusa
     match request.parse(head) {
         Ok(Status::Complete(_)) => {}
         Ok(Status::Partial) => return Ok(None),
-        Err(Error::TooManyHeaders) => return Err(RequestRefusal::TooLarge),
-        Err(_) => return Err(RequestRefusal::Malformed),
+        Err(Error::TooManyHeaders) => return Err(TOO_LARGE),
+        Err(_) => return Err(MALFORMED),
     }
     let wanted = match request.method {
         Some("GET") => BodyChoice::Whole,
         Some("HEAD") => BodyChoice::Head,
-        _ => return Err(RequestRefusal::Method),
+        _ => return Err(METHOD),
     };
     let has = |name: &str| request.headers.iter().any(|header| header.name.eq_ignore_ascii_case(name));
     if has("transfer-encoding") || has("content-length") {
-        return Err(RequestRefusal::Malformed);
+        return Err(MALFORMED);
     }
     if !request.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("host")).all(is_loopback) {
-        return Err(RequestRefusal::Misdirected);
+        return Err(MISDIRECTED);
     }
     let path = request.path.unwrap_or_default();
     match path.split_once('?').map_or(path, |(path, _)| path) {
         "/healthz" => Ok(Some((MonitorPath::Health, wanted))),
         "/metrics" => Ok(Some((MonitorPath::Metrics, wanted))),
-        _ => Err(RequestRefusal::NotFound),
+        _ => Err(NOT_FOUND),
     }
 }
 
@@ -130,16 +117,13 @@ mod tests {
             Ok(Some((MonitorPath::Health, BodyChoice::Head))),
         );
         for host in ["evil.example", "127.0.0.1.evil.example", "localhost:x", "10.0.0.1:9464", "", "[::1]x"] {
-            check(
-                &format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n"),
-                Err(RequestRefusal::Misdirected),
-            );
+            check(&format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n"), Err(MISDIRECTED));
         }
-        check("GET / HTTP/1.1\r\n\r\n", Err(RequestRefusal::NotFound));
-        check("GET /metrics/../healthz HTTP/1.1\r\n\r\n", Err(RequestRefusal::NotFound));
-        check("POST /metrics HTTP/1.1\r\n\r\n", Err(RequestRefusal::Method));
-        check("GET /metrics HTTP/1.1\r\nContent-Length: 1\r\n\r\n", Err(RequestRefusal::Malformed));
-        check("GET /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", Err(RequestRefusal::Malformed));
+        check("GET / HTTP/1.1\r\n\r\n", Err(NOT_FOUND));
+        check("GET /metrics/../healthz HTTP/1.1\r\n\r\n", Err(NOT_FOUND));
+        check("POST /metrics HTTP/1.1\r\n\r\n", Err(METHOD));
+        check("GET /metrics HTTP/1.1\r\nContent-Length: 1\r\n\r\n", Err(MALFORMED));
+        check("GET /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", Err(MALFORMED));
     }
 
     #[tokio::test]
@@ -152,10 +136,10 @@ mod tests {
         }
         let long = format!("GET /metrics HTTP/1.1\r\nA: {}", "x".repeat(2 * HEAD_BYTES_MAX));
         let mut left = long.as_bytes();
-        assert_eq!(read(&mut left).await, Some(Err(RequestRefusal::TooLarge)));
+        assert_eq!(read(&mut left).await, Some(Err(TOO_LARGE)));
         assert_eq!(left.len(), long.len() - HEAD_BYTES_MAX);
         let many = format!("GET /metrics HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(HEADERS_MAX + 1));
-        assert_eq!(read(&mut many.as_bytes()).await, Some(Err(RequestRefusal::TooLarge)));
+        assert_eq!(read(&mut many.as_bytes()).await, Some(Err(TOO_LARGE)));
         // Every beginning of a request is one that may go on; every byte of it may be another.
         let request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
         for n in 0..request.len() {

@@ -60,17 +60,9 @@ struct Stdio {
     pending: Option<Vec<u8>>,
 }
 
-/// What a line comes to.
-enum AcceptedLine {
-    Message(ClientJsonRpcMessage),
-    /// A request that is looked at again.
-    Later(ClientJsonRpcMessage),
-    Nothing,
-}
-
 impl Stdio {
-    /// The message in a line, or its answer.
-    fn accept_line(&self, line: InputLine) -> Result<AcceptedLine, RefusedMessage> {
+    /// The message in a line, or its answer. None where there is nothing to hand on, or not yet.
+    fn accept_line(&mut self, line: InputLine) -> Result<Option<ClientJsonRpcMessage>, RefusedMessage> {
         let bytes = match line {
             InputLine::Whole(bytes) => bytes,
             InputLine::TooLong => {
@@ -81,7 +73,7 @@ impl Stdio {
         match read(&bytes) {
             RpcFrame::Message(message) => self.accept(*message),
             RpcFrame::Refused(refusal) => Err(refusal),
-            RpcFrame::Ignored => Ok(AcceptedLine::Nothing),
+            RpcFrame::Ignored => Ok(None),
         }
     }
 
@@ -96,12 +88,17 @@ impl Stdio {
         }
     }
 
-    fn accept(&self, mut message: ClientJsonRpcMessage) -> Result<AcceptedLine, RefusedMessage> {
+    /// The message, unless it is for nobody, or held to be looked at again.
+    fn accept(
+        &mut self,
+        mut message: ClientJsonRpcMessage,
+    ) -> Result<Option<ClientJsonRpcMessage>, RefusedMessage> {
         match &mut message {
             JsonRpcMessage::Request(JsonRpcRequest { id, request, .. }) => {
                 let begun = self.requests.begin(id);
                 if !begun.map_err(|error| RefusedMessage::new(Some(id.clone()), error))? {
-                    return Ok(AcceptedLine::Later(message));
+                    self.held = Some(message);
+                    return Ok(None);
                 }
                 request.extensions_mut().insert(self.requests.direct(id.clone()));
             }
@@ -110,12 +107,12 @@ impl Stdio {
                     && let Some(id) = &cancelled.params.request_id
                     && !self.requests.cancel(id)
                 {
-                    return Ok(AcceptedLine::Nothing);
+                    return Ok(None);
                 }
             }
             _ => {}
         }
-        Ok(AcceptedLine::Message(message))
+        Ok(Some(message))
     }
 }
 
@@ -161,13 +158,10 @@ impl Transport<RoleServer> for Stdio {
                 }
             };
             match accepted {
-                Ok(AcceptedLine::Message(message)) => return Some(message),
-                Ok(AcceptedLine::Later(message)) => {
-                    self.held = Some(message);
-                    // Asked again when the library has sent something, which it is about to.
-                    std::future::pending::<()>().await;
-                }
-                Ok(AcceptedLine::Nothing) => {}
+                Ok(Some(message)) => return Some(message),
+                // Asked again when the library has sent something, which it is about to.
+                Ok(None) if self.held.is_some() => std::future::pending::<()>().await,
+                Ok(None) => {}
                 Err(RefusedMessage { id, error }) => {
                     self.pending = line(&ServerJsonRpcMessage::error(*error, id)).ok();
                 }

@@ -5,7 +5,6 @@
 //! followed. Nothing is opened before it is known to be a regular file, so no FIFO or device is
 //! waited for.
 
-use cofferdam_agent::server::open_regular;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ErrorCode;
@@ -291,19 +290,4 @@ impl PatternWalk<'_> {
 fn is_folder(dir: &OwnedFd, name: &str) -> Result<bool, Errno> {
     let stat: Stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
     Ok(FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
-}
-
-/// The folder in which a file of this machine lies.
-pub(super) fn folder_of(file: &Path) -> PathBuf {
-    match file.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        _ => PathBuf::from("."),
-    }
-}
-
-/// Whether a path of this machine is a regular file, without waiting for a FIFO; its text.
-pub(super) fn read_regular(path: &Path, bytes_max: usize) -> std::io::Result<String> {
-    use std::io::Read;
-    // One more than is taken, so that who reads it next can tell.
-    std::io::read_to_string(open_regular(path)?.take(bytes_max as u64 + 1))
 }

@@ -1,8 +1,10 @@
 //! A workflow's file of this machine, with the files of agents that it names.
 
-use super::files::{AttachableFolder, folder_of, read_regular};
+use super::files::AttachableFolder;
+use cofferdam_agent::server::open_regular;
 use cofferdam_workflow::attachment::FolderPath;
 use cofferdam_workflow::{FILE_BYTES_MAX, FileProblem, Workflow};
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,14 +49,15 @@ pub fn load(file: &Path) -> Result<Loaded, LoadError> {
         return Err(LoadError::Name(name));
     }
     let unreadable = |cause| LoadError::Unreadable { file: name.clone(), cause };
-    let text = read_regular(file, FILE_BYTES_MAX).map_err(unreadable)?;
-    let path = folder_of(file);
-    let folder = AttachableFolder::open(&path).map_err(unreadable)?;
+    // One byte more than is taken, so that who reads it next can tell.
+    let read_text = |file: File| std::io::read_to_string(file.take(FILE_BYTES_MAX as u64 + 1));
+    let text = open_regular(file).and_then(read_text).map_err(unreadable)?;
+    let path = file.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = AttachableFolder::open(path).map_err(unreadable)?;
     let dir = path.canonicalize().map_err(unreadable)?;
     let mut read = |path: &FolderPath| {
         let local = folder.file(path).map_err(|error| error.to_string())?;
-        let text = std::io::read_to_string(local.file.take(FILE_BYTES_MAX as u64 + 1));
-        text.map_err(|error| error.to_string())
+        read_text(local.file).map_err(|error| error.to_string())
     };
     let workflow = Arc::new(Workflow::load(&name, &text, &mut read)?);
     Ok(Loaded { workflow, folder, dir })

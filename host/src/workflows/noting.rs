@@ -9,7 +9,7 @@ use cofferdam_core::id::Caller;
 use cofferdam_store::{KeptRun, RunState, StoreError, now_ms};
 
 /// Anyone who has ended a run writes that down within so many milliseconds, or never.
-const OWN_TIME_MS: i64 = 10_000;
+pub(super) const OWN_TIME_MS: i64 = 10_000;
 
 /// What the audit has of the end of a run; none while it goes on.
 pub fn end_of(kept: &KeptRun) -> Option<Workflow> {
@@ -56,12 +56,8 @@ impl WorkflowService {
         Ok(())
     }
 
-    /// The same for runs that other processes have ended meanwhile.
-    pub(super) async fn note_ends_of_others(&self) -> Result<(), StoreError> {
-        self.note_unnoted(now_ms() - OWN_TIME_MS).await
-    }
-
-    async fn note_unnoted(&self, until: i64) -> Result<(), StoreError> {
+    /// Writes down the ends of runs that had ended until then and whose process has not.
+    pub(super) async fn note_unnoted(&self, until: i64) -> Result<(), StoreError> {
         let ended = self.0.store.load_unnoted_runs(until).await?;
         self.note_ends(ended).await
     }

@@ -8,22 +8,21 @@ use super::catalog::{Catalog, OfferedWorkflow};
 use super::clock::SteadyClock;
 use super::download::check_addresses;
 use super::duty::{self, UnsettledRuns};
-use super::executor::{Executor, describe_end};
+use super::executor::{Executor, describe_end, failed_end};
 use super::in_turn::event;
 use super::lock::RunLock;
+use super::noting::OWN_TIME_MS;
 use cofferdam_chat::runs::{Runs, Served};
 use cofferdam_core::audit::WorkflowState;
 use cofferdam_core::id::Caller;
 use cofferdam_core::message::OutgoingResponse;
 use cofferdam_core::text::one_line;
-use cofferdam_core::tool::ErrorCode;
-use cofferdam_store::{
-    AnswerTo, KeptRun, NewReply, NewRun, RunEnd, RunOwner, RunState, Store, StoreError, now_ms,
-};
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_store::{AnswerTo, KeptRun, NewReply, NewRun, RunOwner, RunState, Store, StoreError, now_ms};
 use cofferdam_warden::calls::Warden;
 use cofferdam_workflow::{Context, RunPlan};
 use schedules::ScheduleNotes;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -200,7 +199,8 @@ impl WorkflowService {
         }
         self.look_at_schedules(schedules).await?;
         self.look_at_turns().await?;
-        self.note_ends_of_others().await?;
+        // Those of others, which they may still note themselves for a while.
+        self.note_unnoted(now_ms() - OWN_TIME_MS).await?;
         for id in self.0.store.load_unanswered_runs().await? {
             if let Some(kept) = self.0.store.load_run(&id).await? {
                 self.answer(&kept).await?;
@@ -316,8 +316,8 @@ impl WorkflowService {
 
     /// Ends a run that no release after this one will go on with by itself.
     async fn give_up(&self, kept: &KeptRun, why: &str) -> Result<(), StoreError> {
-        let error = json!({ "code": ErrorCode::Internal, "message": one_line(why, 500) });
-        if self.0.store.end_run(&kept.new.run, RunEnd::Failed(error.to_string())).await? {
+        let error = ToolError::new(ErrorCode::Internal, one_line(why, 500));
+        if self.0.store.end_run(&kept.new.run, failed_end(&error, None)).await? {
             self.note_ends(vec![kept.new.run.clone()]).await?;
         }
         Ok(())

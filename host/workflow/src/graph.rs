@@ -12,26 +12,20 @@ pub fn mermaid(workflow: &Workflow) -> String {
         chart.push('\n');
     };
     for (at, task) in workflow.tasks.iter().enumerate() {
-        let what = match &task.work {
+        let (open, what, close) = match &task.work {
             TaskWork::Agent { agent, action, .. } => {
                 let agent = &workflow.agents[*agent];
-                format!("agent {}: {}", agent.id, agent.actions[*action].id)
+                ("([", format!("agent {}: {}", agent.id, agent.actions[*action].id), "])")
             }
-            TaskWork::Tool { name, .. } => format!("tool {name}"),
-            TaskWork::Send { to, .. } => format!("send to {}", to.written),
+            TaskWork::Tool { name, .. } => ("[", format!("tool {name}"), "]"),
+            TaskWork::Send { to, .. } => ("[/", format!("send to {}", to.written), "/]"),
             TaskWork::Wait { reply_to, .. } => {
-                format!("wait for the reply to {}", workflow.tasks[*reply_to].id)
+                ("{{", format!("wait for the reply to {}", workflow.tasks[*reply_to].id), "}}")
             }
             TaskWork::Approve { from, .. } => {
                 let from = from.as_ref().map_or("who began it", |from| &from.written);
-                format!("approval of {from}")
+                ("{{", format!("approval of {from}"), "}}")
             }
-        };
-        let (open, close) = match &task.work {
-            TaskWork::Agent { .. } => ("([", "])"),
-            TaskWork::Tool { .. } => ("[", "]"),
-            TaskWork::Send { .. } => ("[/", "/]"),
-            TaskWork::Wait { .. } | TaskWork::Approve { .. } => ("{{", "}}"),
         };
         line(format!("t{at}{open}\"{}<br/>{}\"{close}", task.id, escape(&what)));
     }

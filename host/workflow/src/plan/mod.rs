@@ -245,6 +245,7 @@ struct PlanningPhase<'a> {
 
 impl PlanningPhase<'_> {
     fn plan(&self) -> Result<(Vec<PlannedTask>, Option<TemplateValue>), FileFault> {
+        let line = |text: &TemplateText| text.settle(self.scope, &Template::names_tasks);
         let mut tasks = Vec::new();
         for task in &self.workflow.tasks {
             let work = match &task.work {
@@ -254,10 +255,24 @@ impl PlanningPhase<'_> {
                 TaskWork::Tool { name, with } => {
                     PlannedWork::Tool { name: name.clone(), with: PlannedArguments(self.settle(with)?) }
                 }
-                TaskWork::Send { .. } | TaskWork::Wait { .. } | TaskWork::Approve { .. } => {
-                    // Every other kind is above.
-                    let Some(work) = people::settle(&task.work, self.scope)? else { continue };
-                    work
+                TaskWork::Send { to, text, files } => PlannedWork::Send(SendWork {
+                    to: to.settle_checked(self.scope, TemplateText::recipient)?,
+                    text: line(text)?,
+                    files: files.iter().map(line).collect::<Result<_, _>>()?,
+                }),
+                TaskWork::Wait { reply_to, timeout, otherwise } => PlannedWork::Wait(WaitWork {
+                    reply_to: *reply_to,
+                    timeout: timeout.settle_checked(self.scope, TemplateText::timeout)?,
+                    otherwise: otherwise.as_ref().map(line).transpose()?,
+                }),
+                TaskWork::Approve { from, text, timeout } => {
+                    let person =
+                        |from: &TemplateText| from.settle_checked(self.scope, TemplateText::recipient);
+                    PlannedWork::Approve(ApproveWork {
+                        from: from.as_ref().map(person).transpose()?,
+                        text: line(text)?,
+                        timeout: timeout.settle_checked(self.scope, TemplateText::timeout)?,
+                    })
                 }
             };
             tasks.push(PlannedTask { id: task.id.clone(), work });

@@ -1,6 +1,6 @@
 //! Tasks that reach people: whom, with which words, and until when.
 
-use crate::file::{TaskWork, TemplateText};
+use crate::file::TemplateText;
 use crate::problem::FileFault;
 use crate::template::{RenderScope, Template};
 use cofferdam_core::id::Caller;
@@ -10,9 +10,9 @@ use cofferdam_core::tool::ErrorCode;
 /// A message after phase one.
 #[derive(Clone, Debug)]
 pub struct SendWork {
-    to: TemplateText,
-    text: TemplateText,
-    files: Vec<TemplateText>,
+    pub(super) to: TemplateText,
+    pub(super) text: TemplateText,
+    pub(super) files: Vec<TemplateText>,
 }
 
 /// A wait for the reply to a message, after phase one.
@@ -20,16 +20,16 @@ pub struct SendWork {
 pub struct WaitWork {
     /// The number of the task that sends the message.
     pub reply_to: usize,
-    timeout: TemplateText,
-    otherwise: Option<TemplateText>,
+    pub(super) timeout: TemplateText,
+    pub(super) otherwise: Option<TemplateText>,
 }
 
 /// A question to a person, after phase one.
 #[derive(Clone, Debug)]
 pub struct ApproveWork {
-    from: Option<TemplateText>,
-    text: TemplateText,
-    timeout: TemplateText,
+    pub(super) from: Option<TemplateText>,
+    pub(super) text: TemplateText,
+    pub(super) timeout: TemplateText,
 }
 
 /// A message with everything put in.
@@ -63,29 +63,29 @@ pub struct ReadyApprove {
     pub timeout: TimeSpan,
 }
 
-/// Phase one of a text that says a person or a time: refuses what is said already and is not what
-/// `read` takes.
-fn settle_checked<T>(
-    text: &TemplateText,
-    scope: &RenderScope,
-    read: impl Fn(&TemplateText, &RenderScope) -> Result<T, FileFault>,
-) -> Result<TemplateText, FileFault> {
-    let planned = text.settle(scope, &Template::names_tasks)?;
-    if planned.is_ready() {
-        read(&planned, scope)?;
-    }
-    Ok(planned)
-}
-
 impl TemplateText {
-    fn recipient(&self, scope: &RenderScope) -> Result<Caller, FileFault> {
+    /// Phase one of a text that says a person or a time: refuses what is said already and is not
+    /// what `read` takes.
+    pub(super) fn settle_checked<T>(
+        &self,
+        scope: &RenderScope,
+        read: impl Fn(&Self, &RenderScope) -> Result<T, FileFault>,
+    ) -> Result<Self, FileFault> {
+        let planned = self.settle(scope, &Template::names_tasks)?;
+        if planned.is_ready() {
+            read(&planned, scope)?;
+        }
+        Ok(planned)
+    }
+
+    pub(super) fn recipient(&self, scope: &RenderScope) -> Result<Caller, FileFault> {
         let written = self.render(scope)?;
         let refuse =
             || self.refuse(crate::file::person_problem(&written)).with_code(ErrorCode::RecipientDenied);
         Caller::parse(&written).ok_or_else(refuse)
     }
 
-    fn timeout(&self, scope: &RenderScope) -> Result<TimeSpan, FileFault> {
+    pub(super) fn timeout(&self, scope: &RenderScope) -> Result<TimeSpan, FileFault> {
         let written = self.render(scope)?;
         TimeSpan::parse(&written).map_err(|problem| self.refuse(format!("`timeout`: {problem}")))
     }
@@ -116,30 +116,4 @@ impl ApproveWork {
             timeout: self.timeout.timeout(scope)?,
         })
     }
-}
-
-/// Phase one of a task that reaches people; none for any other.
-pub(super) fn settle(work: &TaskWork, scope: &RenderScope) -> Result<Option<super::PlannedWork>, FileFault> {
-    let line = |text: &TemplateText| text.settle(scope, &Template::names_tasks);
-    Ok(Some(match work {
-        TaskWork::Send { to, text, files } => super::PlannedWork::Send(SendWork {
-            to: settle_checked(to, scope, TemplateText::recipient)?,
-            text: line(text)?,
-            files: files.iter().map(line).collect::<Result<_, _>>()?,
-        }),
-        TaskWork::Wait { reply_to, timeout, otherwise } => super::PlannedWork::Wait(WaitWork {
-            reply_to: *reply_to,
-            timeout: settle_checked(timeout, scope, TemplateText::timeout)?,
-            otherwise: otherwise.as_ref().map(line).transpose()?,
-        }),
-        TaskWork::Approve { from, text, timeout } => super::PlannedWork::Approve(ApproveWork {
-            from: from
-                .as_ref()
-                .map(|from| settle_checked(from, scope, TemplateText::recipient))
-                .transpose()?,
-            text: line(text)?,
-            timeout: settle_checked(timeout, scope, TemplateText::timeout)?,
-        }),
-        TaskWork::Agent { .. } | TaskWork::Tool { .. } => return Ok(None),
-    }))
 }

@@ -217,29 +217,26 @@ impl Candidate {
     /// Why a gateway that serves this policy would not take these bytes, if they are not the ones
     /// it pins.
     pub fn pin_problem(&self, policy: &ToolPolicy) -> Option<String> {
-        let (file, tool) = (policy.file.clone(), policy.tool.to_string());
-        match &policy.component {
-            _ if self.is_pinned_by(policy) => None,
-            ComponentSource::Fetched { oci, .. } => Some(format!(
-                "{file}: {tool}: the policy takes {oci}, not this file; for this one write: component = {{ file = \
-                 \"{tool}.wasm\", sha256 = \"{}\" }}",
-                self.binary.sha256()
-            )),
+        let (file, tool, sha256) = (&policy.file, policy.tool.as_str(), self.binary.sha256());
+        let pin = format!("write: component = {{ file = \"{tool}.wasm\", sha256 = \"{sha256}\" }}");
+        let problem = match &policy.component {
+            _ if self.is_pinned_by(policy) => return None,
+            ComponentSource::Fetched { oci, .. } => {
+                format!("{file}: {tool}: the policy takes {oci}, not this file; for this one {pin}")
+            }
             ComponentSource::File { file: component, sha256: pinned } => {
-                Some(RegistryError::mismatch(policy, component, pinned, self.binary.sha256()).to_string())
+                RegistryError::mismatch(policy, component, pinned, sha256).to_string()
+            }
+            ComponentSource::Builtin
+                if builtin_component(tool).is_some_and(|builtin| builtin.sha256() == sha256) =>
+            {
+                return None;
             }
             ComponentSource::Builtin => {
-                let same =
-                    builtin_component(&tool).is_some_and(|builtin| builtin.sha256() == self.binary.sha256());
-                (!same).then(|| {
-                    format!(
-                        "{file}: {tool}: the policy takes the builtin component, not this file; write: \
-                         component = {{ file = \"{tool}.wasm\", sha256 = \"{}\" }}",
-                        self.binary.sha256()
-                    )
-                })
+                format!("{file}: {tool}: the policy takes the builtin component, not this file; {pin}")
             }
-        }
+        };
+        Some(problem)
     }
 
     /// Whether a policy pins these very bytes; what it takes from a registry has been fetched then.

@@ -16,7 +16,7 @@ pub(super) fn exposition(counts: &Counts, gauges: Option<&Gauges>) -> String {
     page.sample("build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
     calls(&mut page, counts);
     page.words("turns_total", "Turns by how they ended; open ones may be retried.", "outcome", &counts.turns);
-    let model = &counts.model;
+    let (model, sends, workers) = (&counts.model, &counts.sends, &counts.workers);
     page.words(
         "model_requests_total",
         "Requests to a model by what came of them.",
@@ -30,28 +30,19 @@ pub(super) fn exposition(counts: &Counts, gauges: Option<&Gauges>) -> String {
         "direction",
         &model.tokens,
     );
-    page.words("messages_sent_total", "Messages of replies that are out.", "kind", &counts.sends.sent);
-    page.words(
-        "messages_failed_total",
-        "Messages of replies that could not be sent.",
-        "kind",
-        &counts.sends.failed,
-    );
+    page.words("messages_sent_total", "Messages of replies that are out.", "kind", &sends.sent);
+    page.words("messages_failed_total", "Messages of replies that could not be sent.", "kind", &sends.failed);
     page.counter("updates_received_total", "Updates that the channel brought.", counts.updates.get());
     page.gauge(
         "messages_held",
         "Messages that are answered, or wait for it in memory; more may wait in the inbox.",
         counts.held.get(),
     );
-    page.counter(
-        "workers_started_total",
-        "Sandbox processes that were started.",
-        counts.workers.started.get(),
-    );
+    page.counter("workers_started_total", "Sandbox processes that were started.", workers.started.get());
     page.counter(
         "workers_killed_total",
         "Sandbox processes that died or were killed during a call.",
-        counts.workers.killed.get(),
+        workers.killed.get(),
     );
     page.counter("audit_records_total", "Records that this process appended.", counts.audit_records.get());
     let reloads = &counts.reloads;

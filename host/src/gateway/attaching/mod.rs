@@ -122,9 +122,8 @@ where
     pub fn serve(self, listener: UnixListener) -> io::Result<()> {
         let serve = move || {
             for stream in listener.incoming() {
-                match stream.and_then(|stream| self.serve_one(stream)) {
-                    Ok(()) => {}
-                    Err(error) => tracing::info!(%error, "files from outside were not added"),
+                if let Err(error) = stream.and_then(|stream| self.serve_one(stream)) {
+                    tracing::info!(%error, "files from outside were not added");
                 }
             }
         };
@@ -133,10 +132,7 @@ where
 
     fn serve_one(&self, stream: UnixStream) -> io::Result<()> {
         let until = Instant::now() + ATTACHING_TIME_MAX;
-        let by = match rustix::net::sockopt::socket_peercred(&stream) {
-            Ok(peer) => peer.uid.as_raw().to_string(),
-            Err(errno) => return Err(errno.into()),
-        };
+        let by = rustix::net::sockopt::socket_peercred(&stream)?.uid.as_raw().to_string();
         let mut reader = BufReader::new(TimedStream { stream: &stream, until });
         let asked = match read_head(&mut reader) {
             Ok(asked) => asked,
@@ -147,9 +143,10 @@ where
             Some(say) => match self.message(say, &asked, &mut reader, by) {
                 Ok(message) => {
                     drop(reader);
-                    let told = move |answer: AttachAnswer| match tell(&stream, ATTACHING_TIME_MAX, &answer) {
-                        Ok(()) => {}
-                        Err(error) => tracing::info!(%error, "who has sent a message is gone"),
+                    let told = move |answer: AttachAnswer| {
+                        if let Err(error) = tell(&stream, ATTACHING_TIME_MAX, &answer) {
+                            tracing::info!(%error, "who has sent a message is gone");
+                        }
                     };
                     (self.speak)(message, Box::new(told));
                     return Ok(());

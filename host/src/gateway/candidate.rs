@@ -48,12 +48,9 @@ pub enum CandidateError {
     /// There is no such file, it may not be read, or it is a folder or something else.
     #[error("cannot read {0}: {1}; build the tool with: cargo build --release --target wasm32-wasip2")]
     Unreadable(String, io::Error),
-    /// No gateway would take it.
-    #[error("{0}: {1}")]
-    NotTaken(String, String),
-    /// The file is no component.
-    #[error("{0} is not a component: {1}")]
-    NotAComponent(String, String),
+    /// No gateway would take it, or it is no component.
+    #[error("{0}")]
+    NotTaken(String),
     /// There is no sandbox to look in.
     #[error(transparent)]
     Gateway(#[from] GatewayError),
@@ -66,15 +63,14 @@ impl Candidate {
     /// [`CandidateError`]. A component that does not describe itself is looked at all the same.
     pub fn open(config: &Config, file: &Path) -> Result<Self, CandidateError> {
         let shown = file.display().to_string();
-        let not_a_component = |cause: String| CandidateError::NotAComponent(shown.clone(), cause);
-        let not_taken = |cause: String| CandidateError::NotTaken(shown.clone(), cause);
+        let not_taken = |cause: String| CandidateError::NotTaken(format!("{shown}: {cause}"));
         let bytes = read_component(file).map_err(|cause| match cause.kind() {
             io::ErrorKind::Other if file.is_file() => not_taken(cause.to_string()),
             _ => CandidateError::Unreadable(shown.clone(), cause),
         })?;
         let interfaces = interfaces(&bytes).map_err(|e| match e {
             NotAComponent::TooMany => not_taken(e.to_string()),
-            e => not_a_component(e.to_string()),
+            e => CandidateError::NotTaken(format!("{shown} is not a component: {e}")),
         })?;
         let binary = Binary::new(bytes);
         let cache = CacheChoice::to_look(config)?;

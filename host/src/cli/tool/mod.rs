@@ -63,7 +63,7 @@ pub(super) fn run(config: &Config, command: Command) -> anyhow::Result<Exit> {
 /// takes.
 fn candidate(config: &Config, file: &Path) -> anyhow::Result<Option<Candidate>> {
     match Candidate::open(config, file) {
-        Err(error @ (CandidateError::NotAComponent(..) | CandidateError::NotTaken(..))) => {
+        Err(error @ CandidateError::NotTaken(..)) => {
             super::tell(&error.to_string());
             Ok(None)
         }

@@ -1,9 +1,9 @@
 //! Paths of local files on paper: below the folder of the file that declares them, or in the run's
 //! workspace.
 
-use super::pattern::{Pattern, PatternError};
+use super::pattern::Pattern;
 use crate::problem::quote;
-use cofferdam_core::path::{BadPath, GuestPath};
+use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::is_deceptive;
 use std::fmt;
 
@@ -22,40 +22,32 @@ pub enum LocalPath {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FolderPath(Vec<String>);
 
-/// Why a path is refused.
+/// Why a path is refused, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PathError {
-    /// It names nothing.
-    #[error("the path is empty; write e.g. ./photo.png")]
-    Empty,
+#[error("{0}")]
+pub struct PathError(pub(super) String);
+
+impl PathError {
     /// `..` leads out.
-    #[error("{0} leads above the folder of the file that declares it; put the file below that folder")]
-    Above(String),
-    /// An absolute path that no workspace has.
-    #[error(
-        "{0} is an absolute path; write one below the folder of the file that declares it, or below /shared or /tmp"
-    )]
-    Absolute(String),
-    /// Of the workspace, and no path of it.
-    #[error(transparent)]
-    Workspace(#[from] BadPath),
-    /// Of the workspace, with wildcards.
-    #[error(
-        "{0} is a pattern; name one file of the workspace, or use patterns below the folder of the workflow's file"
-    )]
-    WorkspacePattern(String),
+    pub(super) fn above(text: &str) -> Self {
+        let text = quote(text);
+        Self(format!(
+            "{text} leads above the folder of the file that declares it; put the file below that folder"
+        ))
+    }
+
+    /// No workspace has this absolute path.
+    fn absolute(text: &str) -> Self {
+        Self(format!(
+            "{} is an absolute path; write one below the folder of the file that declares it, or below /shared or /tmp",
+            quote(text)
+        ))
+    }
+
     /// It ends where a name must follow.
-    #[error("{0} names a folder; name a file in it")]
-    Folder(String),
-    /// A character that moves or hides others, or ends a path.
-    #[error("the path has a control or invisible character (U+{0:04X}); use a plain name")]
-    Deceptive(u32),
-    /// Longer than the kernel takes.
-    #[error("the path is longer than {max} bytes", max = GuestPath::BYTES_MAX)]
-    TooLong,
-    /// The pattern does not parse.
-    #[error(transparent)]
-    Pattern(#[from] PatternError),
+    fn folder(text: &str) -> Self {
+        Self(format!("{} names a folder; name a file in it", quote(text)))
+    }
 }
 
 impl LocalPath {
@@ -79,11 +71,13 @@ impl LocalPath {
             return Self::single(text);
         }
         if text.starts_with('/') {
-            let error = match is_of_workspace(text) {
-                true => PathError::WorkspacePattern,
-                false => PathError::Absolute,
-            };
-            return Err(error(quote(text)));
+            if !is_of_workspace(text) {
+                return Err(PathError::absolute(text));
+            }
+            return Err(PathError(format!(
+                "{} is a pattern; name one file of the workspace, or use patterns below the folder of the workflow's file",
+                quote(text)
+            )));
         }
         check_text(text)?;
         Ok(Self::Pattern(Pattern::parse(text)?))
@@ -101,33 +95,36 @@ fn workspace(text: &str) -> Result<Option<GuestPath>, PathError> {
         return Ok(None);
     }
     if !is_of_workspace(text) {
-        return Err(PathError::Absolute(quote(text)));
+        return Err(PathError::absolute(text));
     }
     // The mount itself has one slash.
     if text.rfind('/') == Some(0) || text.ends_with('/') {
-        return Err(PathError::Folder(quote(text)));
+        return Err(PathError::folder(text));
     }
-    GuestPath::parse(text).map(Some).map_err(PathError::Workspace)
+    GuestPath::parse(text).map(Some).map_err(|error| PathError(error.to_string()))
 }
 
 fn file(text: &str) -> Result<FolderPath, PathError> {
     let path = FolderPath::parse(text)?;
     let names_folder =
         text.ends_with('/') || text.ends_with("/.") || text.ends_with("/..") || path.0.is_empty();
-    if names_folder { Err(PathError::Folder(quote(text))) } else { Ok(path) }
+    if names_folder { Err(PathError::folder(text)) } else { Ok(path) }
 }
 
 fn check_text(text: &str) -> Result<(), PathError> {
     if text.is_empty() {
-        return Err(PathError::Empty);
+        return Err(PathError("the path is empty; write e.g. ./photo.png".to_owned()));
     }
     if text.len() > GuestPath::BYTES_MAX {
-        return Err(PathError::TooLong);
+        return Err(PathError(format!("the path is longer than {} bytes", GuestPath::BYTES_MAX)));
     }
-    match text.chars().find(|c| is_deceptive(*c)) {
-        Some(c) => Err(PathError::Deceptive(c.into())),
-        None => Ok(()),
-    }
+    // It moves or hides others, or ends a path.
+    text.chars().find(|c| is_deceptive(*c)).map_or(Ok(()), |c| {
+        let code = u32::from(c);
+        Err(PathError(format!(
+            "the path has a control or invisible character (U+{code:04X}); use a plain name"
+        )))
+    })
 }
 
 impl FolderPath {
@@ -138,14 +135,14 @@ impl FolderPath {
     pub fn parse(text: &str) -> Result<Self, PathError> {
         check_text(text)?;
         if text.starts_with('/') {
-            return Err(PathError::Absolute(quote(text)));
+            return Err(PathError::absolute(text));
         }
         let mut names = Vec::new();
         for name in text.split('/') {
             match name {
                 "" | "." => {}
                 ".." => {
-                    names.pop().ok_or_else(|| PathError::Above(quote(text)))?;
+                    names.pop().ok_or_else(|| PathError::above(text))?;
                 }
                 name => names.push(name.to_owned()),
             }

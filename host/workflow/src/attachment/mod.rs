@@ -10,7 +10,7 @@ mod web;
 
 pub use item::{AttachmentItem, AttachmentSource, DeclaringScope};
 pub use local::{FolderPath, LocalPath, PathError};
-pub use pattern::{ALTERNATIVES_MAX, Pattern, PatternError, PatternSegment};
+pub use pattern::{ALTERNATIVES_MAX, Pattern, PatternSegment};
 pub use web::{Url, UrlError};
 
 /// The types there are.

@@ -29,14 +29,6 @@ pub enum PatternSegment {
     AnyDepth,
 }
 
-/// Why a text is no pattern.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{pattern} is no pattern: {problem}")]
-pub struct PatternError {
-    pattern: String,
-    problem: String,
-}
-
 impl Pattern {
     /// Whether a text has wildcards.
     pub fn is_pattern(text: &str) -> bool {
@@ -48,9 +40,9 @@ impl Pattern {
     /// # Errors
     /// [`PathError`]: it does not parse, or `..` leads above the folder.
     pub fn parse(text: &str) -> Result<Self, PathError> {
-        let refused = |problem: &str| PatternError { pattern: quote(text), problem: problem.to_owned() };
+        let refused = |problem: &str| PathError(format!("{} is no pattern: {problem}", quote(text)));
         if text.contains('\\') {
-            return Err(refused("there is no `\\`; write [*] for a star, [?] for a question mark").into());
+            return Err(refused("there is no `\\`; write [*] for a star, [?] for a question mark"));
         }
         let mut segments = Vec::new();
         for part in text.split('/') {
@@ -58,10 +50,10 @@ impl Pattern {
                 "" | "." => {}
                 ".." => match segments.pop() {
                     Some(PatternSegment::AnyDepth) => {
-                        return Err(refused("`..` after `**` leads nowhere in particular").into());
+                        return Err(refused("`..` after `**` leads nowhere in particular"));
                     }
                     Some(PatternSegment::Name(_) | PatternSegment::Wild(_)) => {}
-                    None => return Err(PathError::Above(quote(text))),
+                    None => return Err(PathError::above(text)),
                 },
                 // Twice in a row is the same as once, and would be walked twice.
                 "**" if matches!(segments.last(), Some(PatternSegment::AnyDepth)) => {}
@@ -70,9 +62,9 @@ impl Pattern {
             }
         }
         match segments.last() {
-            None => Err(refused("it names nothing").into()),
-            Some(PatternSegment::AnyDepth) => Err(refused("it ends with `**`; write e.g. `**/*`").into()),
-            Some(_) if text.ends_with('/') => Err(refused("it ends with `/`; write e.g. `*.png`").into()),
+            None => Err(refused("it names nothing")),
+            Some(PatternSegment::AnyDepth) => Err(refused("it ends with `**`; write e.g. `**/*`")),
+            Some(_) if text.ends_with('/') => Err(refused("it ends with `/`; write e.g. `*.png`")),
             Some(_) => Ok(Self { text: text.to_owned(), segments }),
         }
     }

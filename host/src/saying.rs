@@ -120,7 +120,7 @@ impl MessageSender {
         let messenger = match self.people.messenger(&to, cancel).await {
             Ok(messenger) => messenger,
             Err(error) => {
-                self.note(&message, turn, MessageState { began, refused: Some(&error), files: Vec::new() })?;
+                self.note(&message, turn, began, Err(&error))?;
                 return Err(error);
             }
         };
@@ -140,9 +140,9 @@ impl MessageSender {
             let said = format!("a file is too large to be sent: {why}");
             return Err(ToolError::new(ErrorCode::TooLarge, said));
         }
-        let noted = MessageState { began, refused: None, files: addition.effects() };
         let text = response.text.unwrap_or_default();
-        self.note(&OperatorMessage { say, text, files: Vec::new(), by }, turn, noted)?;
+        let message = OperatorMessage { say, text, files: Vec::new(), by };
+        self.note(&message, turn, began, Ok(addition.effects()))?;
         let reply = NewReply { target: private.target.clone(), parts };
         let telling = NewTelling {
             turn: turn.clone(),
@@ -185,16 +185,34 @@ impl MessageSender {
         }
     }
 
-    /// What cannot be written down does not happen.
+    /// Writes down what became of a message before it is sent: its files, or why it is refused. The
+    /// audit has the words by length and SHA-256 alone. What cannot be written down does not
+    /// happen.
     fn note(
         &self,
         message: &OperatorMessage,
         turn: &TurnId,
-        noted: MessageState<'_>,
+        began: Instant,
+        files: Result<Vec<Effect>, &ToolError>,
     ) -> Result<(), ToolError> {
+        let OperatorMessage { say, text, by, .. } = message;
+        let words = json!({ "bytes": text.len(), "sha256": sha256_hex(text.as_bytes()) });
+        let arguments = json!({ "to": one_line(&say.to, 80), "text": words, "key": say.key });
+        let refused = files.as_ref().err();
+        let outcome = AuditEvent::Outcome(CallOutcome {
+            facts: CallFacts::new(turn.call(0), turn.clone(), by.clone(), COMMAND, arguments),
+            verdict: if refused.is_some() { VerdictKind::Deny } else { VerdictKind::Permit },
+            reason: refused.map(|error| error.message.clone()),
+            code: refused.map(|error| error.code),
+            files: files.unwrap_or_default().into_iter().map(Effect::without_path).collect(),
+            intent: None,
+            reconciled: false,
+            settled_by: None,
+            duration_us: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
+        });
         let unwritten =
             |error: AuditError| ToolError::new(ErrorCode::Internal, format!("the audit: {error}"));
-        self.audit.append(outcome(message, turn, noted), Durability::Synced).map(drop).map_err(unwritten)
+        self.audit.append(outcome, Durability::Synced).map(drop).map_err(unwritten)
     }
 
     /// Has a message sent, and answers once it is out or will not be. Returns at once.
@@ -217,13 +235,6 @@ impl MessageSender {
     }
 }
 
-/// What became of a message before it was sent.
-struct MessageState<'a> {
-    began: Instant,
-    refused: Option<&'a ToolError>,
-    files: Vec<Effect>,
-}
-
 fn delivery_lost(error: &StoreError) -> ToolError {
     ToolError::new(ErrorCode::WriteFailed, format!("the message is not kept: {error}"))
 }
@@ -235,26 +246,6 @@ fn name_of(say: &SayRequest) -> TurnId {
         None => crate::unique(),
     };
     TurnId::new(format!("say-{name}"))
-}
-
-/// What the audit has of it: the words by length and SHA-256 alone.
-fn outcome(message: &OperatorMessage, turn: &TurnId, noted: MessageState<'_>) -> AuditEvent {
-    let OperatorMessage { say, text, by, .. } = message;
-    let words = json!({ "bytes": text.len(), "sha256": sha256_hex(text.as_bytes()) });
-    let arguments = json!({ "to": one_line(&say.to, 80), "text": words, "key": say.key });
-    let facts = CallFacts::new(turn.call(0), turn.clone(), by.clone(), COMMAND, arguments);
-    let verdict = if noted.refused.is_some() { VerdictKind::Deny } else { VerdictKind::Permit };
-    AuditEvent::Outcome(CallOutcome {
-        facts,
-        verdict,
-        reason: noted.refused.map(|error| error.message.clone()),
-        code: noted.refused.map(|error| error.code),
-        files: noted.files.into_iter().map(Effect::without_path).collect(),
-        intent: None,
-        reconciled: false,
-        settled_by: None,
-        duration_us: u64::try_from(noted.began.elapsed().as_micros()).unwrap_or(u64::MAX),
-    })
 }
 
 #[cfg(test)]

@@ -144,9 +144,7 @@ fn parse(text: &str) -> Result<RpcFrame, RefusedMessage> {
     let Ok(method) = serde_json::from_str::<String>(method.get()) else {
         return Err(refused(invalid("method must be a string")));
     };
-    if id.is_none() {
-        return Ok(notification(text));
-    }
+    let Some(request_id) = id.clone() else { return Ok(notification(text)) };
     let params = envelope.params.map(RawValue::get).filter(|params| *params != "null");
     if params.is_some_and(|params| !params.starts_with('{')) {
         let said = "params must be an object, with each parameter by its name";
@@ -162,11 +160,7 @@ fn parse(text: &str) -> Result<RpcFrame, RefusedMessage> {
     }
     if is_call {
         let call = call(params.unwrap_or("{}")).map_err(&refused)?;
-        // The one that was refused above if it is absent.
-        return match id.clone() {
-            Some(id) => request(ClientJsonRpcMessage::request(call, id)).map_err(refused),
-            None => Ok(RpcFrame::Ignored),
-        };
+        return request(ClientJsonRpcMessage::request(call, request_id)).map_err(refused);
     }
     let wrong = |e: serde_json::Error| ErrorData::invalid_params(format!("{method}: {e}"), None);
     serde_json::from_str(text).map_err(wrong).and_then(request).map_err(refused)
@@ -255,25 +249,21 @@ fn request_id(raw: &RawValue) -> Option<RequestId> {
 fn call(params: &str) -> Result<ClientRequest, ErrorData> {
     let wrong = |e: serde_json::Error| ErrorData::invalid_params(format!("tools/call: {e}"), None);
     let params: CallParams<'_> = serde_json::from_str(params).map_err(wrong)?;
-    let arguments = raw_arguments(params.arguments)?;
+    let arguments = params.arguments.map_or("{}", RawValue::get);
+    let arguments = if arguments == "null" { "{}" } else { arguments };
+    if !arguments.starts_with('{') {
+        let said = "arguments must be an object, with each argument by its name";
+        return Err(ErrorData::invalid_params(said, None));
+    }
     let mut request = CallToolRequestParams::new(params.name);
     request.input_responses = params.input_responses;
     request.request_state = params.request_state;
     let mut call = ClientRequest::CallToolRequest(CallToolRequest::new(request));
-    call.extensions_mut().insert(arguments);
+    call.extensions_mut().insert(RawArguments(arguments.into()));
     if let Some(meta) = params.meta {
         call.extensions_mut().insert(meta);
     }
     Ok(call)
-}
-
-fn raw_arguments(raw: Option<&RawValue>) -> Result<RawArguments, ErrorData> {
-    let text = raw.map_or("{}", |raw| if raw.get() == "null" { "{}" } else { raw.get() });
-    if !text.starts_with('{') {
-        let said = "arguments must be an object, with each argument by its name";
-        return Err(ErrorData::invalid_params(said, None));
-    }
-    Ok(RawArguments(text.into()))
 }
 
 /// Takes the arguments out of a message, if it is a call.

@@ -129,25 +129,20 @@ impl AttachmentLimits {
     /// # Errors
     /// The key below `[attachments]`, and what to write.
     pub fn check(&self) -> Result<(), (String, String)> {
-        let refuse = |key: &str, said: String| Err((key.to_owned(), said));
-        let bytes = self.max_bytes;
+        let refuse = |key: &str, why: String| Err((key.to_owned(), format!("{key} = {why}")));
+        let (bytes, timeout, redirects) = (self.max_bytes, self.download_timeout, self.max_redirects);
         if !(1..=BYTES_CEILING).contains(&bytes) {
-            let said = format!("max_download_size_bytes = {bytes} is not from 1 to {BYTES_CEILING}");
-            return refuse("max_download_size_bytes", said);
+            return refuse("max_download_size_bytes", format!("{bytes} is not from 1 to {BYTES_CEILING}"));
         }
-        let timeout = self.download_timeout;
         if timeout < TIMEOUT_LEAST || timeout > TIMEOUT_CEILING {
-            let said = format!("download_timeout = \"{timeout}\" is not from 1ms to {TIMEOUT_CEILING}");
-            return refuse("download_timeout", said);
+            return refuse("download_timeout", format!("\"{timeout}\" is not from 1ms to {TIMEOUT_CEILING}"));
         }
-        if self.max_redirects > REDIRECTS_CEILING {
-            let said = format!("max_redirects = {} is not from 0 to {REDIRECTS_CEILING}", self.max_redirects);
-            return refuse("max_redirects", said);
+        if redirects > REDIRECTS_CEILING {
+            return refuse("max_redirects", format!("{redirects} is not from 0 to {REDIRECTS_CEILING}"));
         }
         if let Some(quota) = self.temp_dir_quota_bytes.filter(|quota| *quota < bytes) {
-            let said =
-                format!("temp_dir_quota_bytes = {quota} is less than max_download_size_bytes = {bytes}");
-            return refuse("temp_dir_quota_bytes", said);
+            let why = format!("{quota} is less than max_download_size_bytes = {bytes}");
+            return refuse("temp_dir_quota_bytes", why);
         }
         let refused =
             |(kind, said): (&str, String)| (format!("allowed_mime_types.{kind}"), format!("{kind}: {said}"));

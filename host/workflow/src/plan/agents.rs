@@ -1,10 +1,9 @@
 //! What an agent's task is asked, and what is known of it before.
 
-use super::{AgentWork, ReadyAgent, ReadyAttachment};
+use super::{AgentWork, PlanError, ReadyAgent, ReadyAttachment, RunPlan};
 use crate::file::{RenderMode, TemplateValue};
-use crate::problem::FileFault;
-use crate::template::{Expression, RenderScope, ValueRoot};
-use serde_json::Value;
+use crate::template::{Expression, ValueRoot};
+use serde_json::{Map, Value};
 
 /// What is known of a `with` before its tasks are done.
 pub(super) fn known_value(with: &TemplateValue) -> Value {
@@ -28,27 +27,34 @@ pub(super) fn depends_on_outputs(with: &TemplateValue, expression: &Expression) 
     entries.iter().any(|(key, tree)| Some(key.as_str()) == name && !tree.is_ready())
 }
 
-/// What an agent is asked, once its tasks are done.
-pub(super) fn ready_agent(work: &AgentWork, after: RenderScope) -> Result<ReadyAgent, FileFault> {
-    let scope = match &work.with {
-        Some(with) => {
-            let input = with.finish(&after, RenderMode::Value)?;
-            after.with(ValueRoot::Input, input)
-        }
-        None => after,
-    };
-    let mut attachments = Vec::new();
-    for planned in &work.attachments {
-        let item = match &planned.item {
-            Some(item) => item.clone(),
-            None => planned.declared.item(&scope)?,
-        };
-        let (folder, group) = (planned.folder.clone(), planned.group);
-        attachments.push(ReadyAttachment { scope: planned.scope, folder, group, item });
+impl RunPlan {
+    /// What an agent is asked.
+    ///
+    /// # Errors
+    /// [`PlanError`].
+    pub fn ready(&self, work: &AgentWork, outputs: &Map<String, Value>) -> Result<ReadyAgent, PlanError> {
+        self.finish(outputs, |mut scope| {
+            if let Some(with) = &work.with {
+                let input = with.finish(&scope, RenderMode::Value)?;
+                scope = scope.with(ValueRoot::Input, input);
+            }
+            let mut attachments = Vec::new();
+            for planned in &work.attachments {
+                let item = match &planned.item {
+                    Some(item) => item.clone(),
+                    None => planned.declared.item(&scope)?,
+                };
+                let (folder, group) = (planned.folder.clone(), planned.group);
+                attachments.push(ReadyAttachment { scope: planned.scope, folder, group, item });
+            }
+            Ok(ReadyAgent {
+                instructions: work
+                    .instructions
+                    .as_ref()
+                    .map_or(Ok(String::new()), |line| line.render(&scope))?,
+                prompt: work.prompt.render(&scope)?,
+                attachments,
+            })
+        })
     }
-    Ok(ReadyAgent {
-        instructions: work.instructions.as_ref().map_or(Ok(String::new()), |line| line.render(&scope))?,
-        prompt: work.prompt.render(&scope)?,
-        attachments,
-    })
 }

@@ -12,7 +12,7 @@ use crate::attachment::{DeclaringScope as DeclaredIn, FolderPath};
 use crate::file::{DeclaredAttachment, RenderMode, TaskWork, TemplateText, TemplateValue, Workflow};
 use crate::problem::{FileFault, FileProblem};
 use crate::template::{Expression, RenderScope, Template, ValuePath, ValueRoot};
-use agents::{depends_on_outputs, known_value, ready_agent};
+use agents::{depends_on_outputs, known_value};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -153,42 +153,6 @@ impl RunPlan {
         outputs: &Map<String, Value>,
     ) -> Result<Value, PlanError> {
         self.finish(outputs, |scope| with.0.finish(&scope, RenderMode::Value))
-    }
-
-    /// What an agent is asked.
-    ///
-    /// # Errors
-    /// [`PlanError`].
-    pub fn ready(&self, work: &AgentWork, outputs: &Map<String, Value>) -> Result<ReadyAgent, PlanError> {
-        self.finish(outputs, |scope| ready_agent(work, scope))
-    }
-
-    /// The message that a task sends.
-    ///
-    /// # Errors
-    /// [`PlanError`].
-    pub fn message(&self, work: &SendWork, outputs: &Map<String, Value>) -> Result<ReadySend, PlanError> {
-        self.finish(outputs, |scope| work.finish(&scope))
-    }
-
-    /// How a task waits.
-    ///
-    /// # Errors
-    /// [`PlanError`].
-    pub fn wait(&self, work: &WaitWork, outputs: &Map<String, Value>) -> Result<ReadyWait, PlanError> {
-        self.finish(outputs, |scope| work.finish(&scope))
-    }
-
-    /// What a task asks a person.
-    ///
-    /// # Errors
-    /// [`PlanError`].
-    pub fn question(
-        &self,
-        work: &ApproveWork,
-        outputs: &Map<String, Value>,
-    ) -> Result<ReadyApprove, PlanError> {
-        self.finish(outputs, |scope| work.finish(&scope))
     }
 
     /// What the run answers, once all its tasks are done.

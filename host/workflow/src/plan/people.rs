@@ -1,11 +1,13 @@
 //! Tasks that reach people: whom, with which words, and until when.
 
+use super::{PlanError, RunPlan};
 use crate::file::TemplateText;
 use crate::problem::FileFault;
 use crate::template::{RenderScope, Template};
 use cofferdam_core::id::Caller;
 use cofferdam_core::limits::TimeSpan;
 use cofferdam_core::tool::ErrorCode;
+use serde_json::{Map, Value};
 
 /// A message after phase one.
 #[derive(Clone, Debug)]
@@ -91,29 +93,47 @@ impl TemplateText {
     }
 }
 
-impl SendWork {
-    pub(super) fn finish(&self, scope: &RenderScope) -> Result<ReadySend, FileFault> {
-        Ok(ReadySend {
-            to: self.to.recipient(scope)?,
-            text: self.text.render(scope)?,
-            files: self.files.iter().map(|file| file.render(scope)).collect::<Result<_, _>>()?,
+impl RunPlan {
+    /// The message that a task sends.
+    ///
+    /// # Errors
+    /// [`PlanError`].
+    pub fn message(&self, work: &SendWork, outputs: &Map<String, Value>) -> Result<ReadySend, PlanError> {
+        self.finish(outputs, |scope| {
+            Ok(ReadySend {
+                to: work.to.recipient(&scope)?,
+                text: work.text.render(&scope)?,
+                files: work.files.iter().map(|file| file.render(&scope)).collect::<Result<_, _>>()?,
+            })
         })
     }
-}
 
-impl WaitWork {
-    pub(super) fn finish(&self, scope: &RenderScope) -> Result<ReadyWait, FileFault> {
-        let otherwise = self.otherwise.as_ref().map(|line| line.render(scope)).transpose()?;
-        Ok(ReadyWait { timeout: self.timeout.timeout(scope)?, otherwise })
+    /// How a task waits.
+    ///
+    /// # Errors
+    /// [`PlanError`].
+    pub fn wait(&self, work: &WaitWork, outputs: &Map<String, Value>) -> Result<ReadyWait, PlanError> {
+        self.finish(outputs, |scope| {
+            let otherwise = work.otherwise.as_ref().map(|line| line.render(&scope)).transpose()?;
+            Ok(ReadyWait { timeout: work.timeout.timeout(&scope)?, otherwise })
+        })
     }
-}
 
-impl ApproveWork {
-    pub(super) fn finish(&self, scope: &RenderScope) -> Result<ReadyApprove, FileFault> {
-        Ok(ReadyApprove {
-            from: self.from.as_ref().map(|whom| whom.recipient(scope)).transpose()?,
-            text: self.text.render(scope)?,
-            timeout: self.timeout.timeout(scope)?,
+    /// What a task asks a person.
+    ///
+    /// # Errors
+    /// [`PlanError`].
+    pub fn question(
+        &self,
+        work: &ApproveWork,
+        outputs: &Map<String, Value>,
+    ) -> Result<ReadyApprove, PlanError> {
+        self.finish(outputs, |scope| {
+            Ok(ReadyApprove {
+                from: work.from.as_ref().map(|whom| whom.recipient(&scope)).transpose()?,
+                text: work.text.render(&scope)?,
+                timeout: work.timeout.timeout(&scope)?,
+            })
         })
     }
 }

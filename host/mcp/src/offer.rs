@@ -93,22 +93,15 @@ fn modern(schema: &Value) -> Value {
 
 /// Hints for a client that asks its person, from what the policy lets the tool do.
 fn annotations(policy: &ToolPolicy) -> ToolAnnotations {
-    ToolAnnotations::new()
-        .read_only(policy.safety == Safety::ReadOnly)
-        .destructive(may_replace(policy))
-        .open_world(reaches_network(policy))
-}
-
-/// Files change only at paths that the judge allows for writing, so without such an argument, or
-/// without a mount to write, nothing can be replaced or removed.
-fn may_replace(policy: &ToolPolicy) -> bool {
+    let is_read_only = policy.safety == Safety::ReadOnly;
+    // Files change only at paths that the judge allows for writing, so without such an argument, or
+    // without a mount to write, nothing can be replaced or removed.
     let writes = policy.grants.may_write() && policy.arguments.values().any(|class| class.is_written());
-    policy.safety != Safety::ReadOnly && writes
-}
-
-/// Whether the profile names hosts that its tools may ask.
-fn reaches_network(policy: &ToolPolicy) -> bool {
-    policy.grants.network.as_ref().is_some_and(|network| !network.hosts.is_empty())
+    let names_hosts = policy.grants.network.as_ref().is_some_and(|network| !network.hosts.is_empty());
+    ToolAnnotations::new()
+        .read_only(is_read_only)
+        .destructive(!is_read_only && writes)
+        .open_world(names_hosts)
 }
 
 #[cfg(test)]

@@ -91,8 +91,7 @@ impl Catalog {
             }
         }
         files.sort();
-        let (mut offered, mut wrong, mut agents) =
-            (Vec::<OfferedWorkflow>::new(), Vec::new(), BTreeSet::new());
+        let (mut offered, mut wrong, mut agents) = (Vec::new(), Vec::new(), BTreeSet::new());
         for file in files {
             match load(&file) {
                 Ok(loaded) => {
@@ -163,8 +162,8 @@ impl Catalog {
             if let Some(why) = one.workflow.schedule_problem() {
                 return Err(one.unfit(why));
             }
-            if let Some(name) =
-                one.workflow.on.command.as_ref().filter(|name| tools.contains(&*wire_name(name)))
+            if let Some(name) = &one.workflow.on.command
+                && tools.contains(&*wire_name(name))
             {
                 return Err(one.name_taken(name, "a tool"));
             }

@@ -78,9 +78,8 @@ impl LocalError {
         let path = display_path(path);
         match errno {
             Errno::NOENT | Errno::NOTDIR => Self::NotFound(path),
-            Errno::XDEV => Self::Outside(path),
-            // A circle of links, or one of /proc.
-            Errno::LOOP => Self::Outside(path),
+            // The latter is a circle of links, or one of /proc.
+            Errno::XDEV | Errno::LOOP => Self::Outside(path),
             errno => Self::Unreadable(path, std::io::Error::from(errno).kind().to_string()),
         }
     }

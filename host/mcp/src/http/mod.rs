@@ -133,12 +133,9 @@ impl BoundListener {
             Some(token) if !admission::is_sendable(token) => return Err(ListenError::BadToken),
             _ => {}
         }
-        let open = || -> io::Result<TcpListener> {
-            let listener = TcpListener::bind(address)?;
-            listener.set_nonblocking(true)?;
-            Ok(listener)
-        };
-        let listener = open().map_err(|cause| ListenError::Taken(address, cause))?;
+        let taken = |cause| ListenError::Taken(address, cause);
+        let listener = TcpListener::bind(address).map_err(taken)?;
+        listener.set_nonblocking(true).map_err(taken)?;
         Ok(Self { listener, config })
     }
 

@@ -95,10 +95,10 @@ impl DeclaredAttachment {
         let texts = self.sources.iter().filter_map(|source| source.template.literal());
         for source in texts.filter_map(|text| AttachmentSource::parse(self.origin, text).ok()) {
             let item = AttachmentItem { kind, source, name: None, mime: None, meta: None, fetch: self.fetch };
-            match item {
-                item if !item.is_downloaded() => {}
-                AttachmentItem { source: AttachmentSource::Url(url), .. } => found.push(url),
-                AttachmentItem { source: AttachmentSource::Local(_), .. } => {}
+            if item.is_downloaded()
+                && let AttachmentSource::Url(url) = item.source
+            {
+                found.push(url);
             }
         }
     }

@@ -132,7 +132,8 @@ where
 
     fn serve_one(&self, stream: UnixStream) -> io::Result<()> {
         let until = Instant::now() + ATTACHING_TIME_MAX;
-        let by = rustix::net::sockopt::socket_peercred(&stream)?.uid.as_raw().to_string();
+        let sender = rustix::net::sockopt::socket_peercred(&stream)?.uid.as_raw().to_string();
+        let by = Caller { channel: "cli".to_owned(), sender };
         let mut reader = BufReader::new(TimedStream { stream: &stream, until });
         let asked = match read_head(&mut reader) {
             Ok(asked) => asked,
@@ -164,7 +165,7 @@ where
         say: &SayRequest,
         asked: &AttachRequest,
         reader: &mut impl Read,
-        by: String,
+        by: Caller,
     ) -> Result<OperatorMessage, ToolError> {
         let unread = |why: String| {
             ToolError::new(ErrorCode::InvalidArguments, format!("the words of the message: {why}"))
@@ -175,7 +176,6 @@ where
             return Err(unread("they end too early".to_owned()));
         }
         let files = self.sources(asked, reader)?;
-        let by = Caller { channel: "cli".to_owned(), sender: by };
         Ok(OperatorMessage { say: say.clone(), text, files, by })
     }
 
@@ -183,7 +183,7 @@ where
         &self,
         asked: &AttachRequest,
         reader: &mut impl Read,
-        by: &str,
+        by: &Caller,
     ) -> Result<AttachAnswer, ToolError> {
         let to = Address { session: asked.session.clone(), request: asked.request.clone() };
         let origin = self.requests.find(&to)?;
@@ -245,13 +245,12 @@ where
 fn intent(
     asked: &AttachRequest,
     origin: &CallOrigin,
-    (addition, by): (&Addition, &str),
+    (addition, by): (&Addition, &Caller),
     call: cofferdam_core::id::CallId,
 ) -> Intent {
     let names: Vec<&str> = asked.files.iter().map(|file| file.name.as_str()).collect();
     let arguments = json!({ "session": asked.session, "request": asked.request, "files": names });
-    let by = Caller { channel: "cli".to_owned(), sender: by.to_owned() };
-    let facts = CallFacts::new(call, origin.request.clone(), by, COMMAND, arguments);
+    let facts = CallFacts::new(call, origin.request.clone(), by.clone(), COMMAND, arguments);
     let facts = CallFacts { session: origin.session.clone(), ..facts };
     Intent { facts, files: addition.effects().into_iter().map(Effect::without_path).collect() }
 }

@@ -150,12 +150,7 @@ fn alternatives(part: &str) -> Result<Vec<String>, String> {
             Some(cuts) => {
                 let (start, end) = (cuts[0], cuts[cuts.len() - 1]);
                 for pair in cuts.windows(2).rev() {
-                    open.push(format!(
-                        "{}{}{}",
-                        &text[..start],
-                        &text[pair[0] + 1..pair[1]],
-                        &text[end + 1..]
-                    ));
+                    open.push([&text[..start], &text[pair[0] + 1..pair[1]], &text[end + 1..]].concat());
                 }
             }
         }

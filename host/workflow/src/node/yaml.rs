@@ -3,7 +3,7 @@
 
 use super::{Node, NodeContent, NodeKey, count_node};
 use crate::problem::{FileFault, FileMark, quote};
-use saphyr_parser::{Event, Parser, ScalarStyle, Span, StrInput};
+use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Span, StrInput};
 use serde_json::Number;
 use std::collections::HashMap;
 
@@ -24,13 +24,13 @@ pub(super) fn parse(text: &str, file: u16) -> Result<Node, FileFault> {
             Event::StreamEnd => break,
             Event::DocumentStart(_) if root.is_some() => {
                 let said = "a second document begins here; write one workflow a file";
-                return Err(FileFault::new(reader.mark(span), said));
+                return Err(FileFault::new(reader.mark(&span.start), said));
             }
             Event::DocumentStart(_) => {
                 let (event, span) = reader.next()?;
                 root = Some(reader.node(event, span, 1)?);
             }
-            _ => return Err(FileFault::new(reader.mark(span), "this is outside of any document")),
+            _ => return Err(FileFault::new(reader.mark(&span.start), "this is outside of any document")),
         }
     }
     root.ok_or_else(|| FileFault::new(start, "the file is empty; write `workflow: ID` and `tasks:`"))
@@ -53,19 +53,18 @@ impl<'a> YamlReader<'a> {
         match self.parser.next_event() {
             Some(Ok(event)) => Ok(event),
             Some(Err(error)) => {
-                let mark = mark_from(error.marker(), self.file);
-                Err(FileFault::new(mark, format!("this is no YAML: {}", error.info())))
+                Err(FileFault::new(self.mark(error.marker()), format!("this is no YAML: {}", error.info())))
             }
             None => Ok((Event::StreamEnd, Span::default())),
         }
     }
 
-    fn mark(&self, span: Span) -> FileMark {
-        mark_from(&span.start, self.file)
+    fn mark(&self, marker: &Marker) -> FileMark {
+        FileMark::new(self.file, marker.line(), marker.col() + 1)
     }
 
     fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<Node, FileFault> {
-        let mark = self.mark(span);
+        let mark = self.mark(&span.start);
         count_node(&mut self.nodes, mark, depth)?;
         let (anchor, tag) = match &event {
             Event::Scalar(_, _, anchor, tag)
@@ -141,10 +140,6 @@ impl<'a> YamlReader<'a> {
             entries.push((NodeKey { name, mark: key.mark }, node));
         }
     }
-}
-
-fn mark_from(marker: &saphyr_parser::Marker, file: u16) -> FileMark {
-    FileMark::new(file, marker.line(), marker.col() + 1)
 }
 
 /// A scalar without quotes, by the core schema of YAML 1.2 with fewer spellings.

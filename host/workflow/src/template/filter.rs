@@ -85,6 +85,10 @@ impl TemplateFilter {
         let wants = |what: &str, value: &Value| {
             Err(format!("the filter {} takes {what}, and this is {}", self.name(), kind(value)))
         };
+        let too_long = || {
+            let name = self.name();
+            Err(format!("the filter {name} makes a text longer than {bytes_max} bytes of this"))
+        };
         let some = |value| Ok(Some(value));
         match (self, value) {
             (Self::Default(_), value) => some(value),
@@ -95,9 +99,7 @@ impl TemplateFilter {
             (Self::Replace(from, to), Value::String(text)) => {
                 let grown = text.matches(from.as_str()).count().saturating_mul(to.len());
                 if text.len().saturating_add(grown) > bytes_max {
-                    return Err(format!(
-                        "the filter replace makes a text longer than {bytes_max} bytes of this"
-                    ));
+                    return too_long();
                 }
                 some(text.replace(from.as_str(), to).into())
             }
@@ -105,9 +107,7 @@ impl TemplateFilter {
                 let texts: Vec<String> = items.into_iter().map(plain_text).collect();
                 let bytes: usize = texts.iter().map(|text| text.len().saturating_add(between.len())).sum();
                 if bytes > bytes_max {
-                    return Err(format!(
-                        "the filter join makes a text longer than {bytes_max} bytes of this"
-                    ));
+                    return too_long();
                 }
                 some(texts.join(between).into())
             }

@@ -191,16 +191,9 @@ pub(crate) fn client_key(context: &RequestContext<RoleServer>) -> Option<ClientK
 
 /// What a model is told beside the tools themselves.
 fn instructions(server: &McpServer) -> String {
-    let mounts: BTreeSet<&str> = server
-        .0
-        .parts
-        .toolbox
-        .registry()
-        .iter()
-        .filter_map(|(_, tool)| tool.as_ref().ok())
-        .flat_map(|tool| tool.policy.grants.mounts.iter().map(|mount| mount.guest.as_str()))
-        .collect();
-    let mounts: Vec<&str> = mounts.into_iter().collect();
+    let tools = server.0.parts.toolbox.registry().iter().filter_map(|(_, tool)| tool.as_ref().ok());
+    let mounts = tools.flat_map(|tool| &tool.policy.grants.mounts).map(|mount| mount.guest.as_str());
+    let mounts: Vec<&str> = mounts.collect::<BTreeSet<_>>().into_iter().collect();
     format!(
         "Paths are absolute and lie below {}. A refusal begins with its code, such as path_denied, and says \
          what to do instead.",

@@ -121,10 +121,9 @@ fn open_all(state_dir: &Path) -> io::Result<File> {
 
 /// Whether a file is still the one of this name.
 fn is_file_at(file: &File, path: &Path) -> bool {
-    let same = |own: std::fs::Metadata, there: std::fs::Metadata| {
-        (own.dev(), own.ino()) == (there.dev(), there.ino())
-    };
-    file.metadata().is_ok_and(|own| std::fs::metadata(path).is_ok_and(|there| same(own, there)))
+    let id = |found: std::fs::Metadata| (found.dev(), found.ino());
+    let (own, there) = (file.metadata().map(id), std::fs::metadata(path).map(id));
+    own.is_ok_and(|own| there.is_ok_and(|there| own == there))
 }
 
 /// A run's id is plain: a workflow's id and hexadecimal digits.

@@ -12,7 +12,7 @@ use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_warden::attachments::{Attachment, Attachments, BlobStore, Config, DeclaredFile, Intake};
 use cofferdam_workflow::attachment::{Kind, Url};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use std::io::{Read, Seek};
 
 /// Bytes of a text that is shown as text; a longer one is listed alone.
@@ -133,10 +133,7 @@ impl AttachmentViewer<'_> {
     }
 
     fn not_accepted_problem(&self, shown: &str, what: &str) -> ToolError {
-        let accepts = match self.accepts {
-            [] => "nothing".to_owned(),
-            accepts => accepts.join(", "),
-        };
+        let accepts = if self.accepts.is_empty() { "nothing".to_owned() } else { self.accepts.join(", ") };
         let message = format!(
             "{shown} is {what}, and [provider] accepts names {accepts}; add it there where the model takes it, or attach it \
              as a file"
@@ -179,24 +176,22 @@ fn take(one: &mut GatheredAttachment, intake: &mut Intake) {
 
 /// What is known of one, for the model.
 fn line(one: &GatheredAttachment, kind: Kind, attachment: &Attachment) -> String {
-    let mut line = Map::new();
     let info = &attachment.info;
-    line.insert("index".into(), info.index.into());
-    line.insert("type".into(), kind.name().into());
+    let mut line = json!({ "index": info.index, "type": kind.name() });
     if let Some(name) = &one.name {
-        line.insert("name".into(), name.clone().into());
+        line["name"] = name.clone().into();
     }
     if attachment.blob.is_some() {
-        line.insert("mime_type".into(), info.mime_type.clone().into());
-        line.insert("bytes".into(), info.size.into());
+        line["mime_type"] = info.mime_type.clone().into();
+        line["bytes"] = info.size.into();
     }
     if let Some(url) = one.bytes.url() {
-        line.insert("url".into(), url.as_written().into());
+        line["url"] = url.as_written().into();
     }
     if let Some(meta) = &one.meta {
-        line.insert("meta".into(), Value::Object(meta.clone()));
+        line["meta"] = meta.clone().into();
     }
-    Value::Object(line).to_string()
+    line.to_string()
 }
 
 fn audit_record(one: &GatheredAttachment, kind: Kind, attachment: &Attachment) -> WorkflowAttachment {

@@ -58,9 +58,8 @@ impl AgentFiles<'_> {
             None => path.to_string(),
         };
         if self.sources.len() > AGENT_FILES_MAX {
-            return Err(refuse(format!(
-                "more than {AGENT_FILES_MAX} files of agents; write some of them here"
-            )));
+            let said = format!("more than {AGENT_FILES_MAX} files of agents; write some of them here");
+            return Err(refuse(said));
         }
         let text = (self.read)(&path)
             .map_err(|cause| refuse(format!("cannot read the agent's file {}: {cause}", quote(&name))))?;

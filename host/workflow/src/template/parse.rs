@@ -124,16 +124,12 @@ impl<'a> TemplateCursor<'a> {
         self.takes(".");
         let name = self.word();
         let Some((_, root)) = ValueRoot::ALL.iter().find(|(known, _)| *known == name) else {
-            let roots: Vec<&str> = ValueRoot::ALL.iter().map(|(name, _)| *name).collect();
-            let said = match name {
-                "" => format!("a path begins with one of {}", list_names(&roots)),
-                _ => format!(
-                    "{} is nothing that a path begins with; there is {}",
-                    quote(name),
-                    list_names(&roots)
-                ),
+            let roots = list_names(&ValueRoot::ALL.map(|(name, _)| name));
+            let problem = match name {
+                "" => format!("a path begins with one of {roots}"),
+                _ => format!("{} is nothing that a path begins with; there is {roots}", quote(name)),
             };
-            return Err(TemplateError { at: start, problem: said });
+            return Err(TemplateError { at: start, problem });
         };
         let mut steps = Vec::new();
         loop {

@@ -66,13 +66,11 @@ pub struct WatchedChannel {
 
 /// The channels that a configuration has.
 pub fn channels(config: &Config) -> Vec<WatchedChannel> {
-    let telegram = config
-        .telegram
-        .as_ref()
-        .map(|_| WatchedChannel { name: "telegram", pulse: &cofferdam_telegram::PULSE });
-    let discord =
-        config.discord.as_ref().map(|_| WatchedChannel { name: "discord", pulse: &cofferdam_discord::PULSE });
-    telegram.into_iter().chain(discord).collect()
+    let all = [
+        (config.telegram.is_some(), WatchedChannel { name: "telegram", pulse: &cofferdam_telegram::PULSE }),
+        (config.discord.is_some(), WatchedChannel { name: "discord", pulse: &cofferdam_discord::PULSE }),
+    ];
+    all.into_iter().filter_map(|(is_there, channel)| is_there.then_some(channel)).collect()
 }
 
 impl Gateway {
@@ -94,14 +92,10 @@ impl Watch {
         let store = written.or(waits).map(|problem| explain_problem(&problem, &store));
         let model = MODEL.look();
         let model = model.is_failing().then(|| explain_problem("model: it answers no request", &model));
-        let workers = match COUNTS.workers.fail.load(Ordering::Relaxed) {
-            // Perhaps one starts again; trying is what tells.
-            true => failed(
-                "workers: no sandbox process starts, so calls fail",
-                self.warden.sandbox().try_worker(),
-            ),
-            false => None,
-        };
+        // Perhaps one starts again; trying is what tells.
+        let tried = COUNTS.workers.fail.load(Ordering::Relaxed).then(|| self.warden.sandbox().try_worker());
+        let workers =
+            tried.and_then(|tried| failed("workers: no sandbox process starts, so calls fail", tried));
         let channels = self
             .channels
             .iter()

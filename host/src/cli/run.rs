@@ -94,7 +94,7 @@ pub(super) fn resume(config: &Config, resumed: &Resumed) -> anyhow::Result<Exit>
         let kept = host.store.load_run(id).await?;
         let kept = kept.ok_or_else(|| anyhow::anyhow!("the run {id} is no longer kept"))?;
         let run = workflows::take_up(&kept)?;
-        if workflows::needs_model(&run.plan) && config.provider.kind == ProviderKind::Commands {
+        if run.plan.workflow().has_agent_tasks() && config.provider.kind == ProviderKind::Commands {
             bail!("{id}: {NO_MODEL}");
         }
         let is_serves = kept.state == RunState::Running && kept.new.owner == RunOwner::Serve;
@@ -167,7 +167,7 @@ fn end(config: &Config, run: &PreparedRun, lock: RunLock, kept: &KeptRun) -> Exi
 
 /// The model that a run asks.
 fn provider(config: &Config, plan: &RunPlan) -> anyhow::Result<llm::Config> {
-    match workflows::needs_model(plan) {
+    match plan.workflow().has_agent_tasks() {
         true if config.provider.kind == ProviderKind::Commands => {
             bail!("{}: {NO_MODEL}", plan.workflow().sources[0].name)
         }

@@ -29,7 +29,7 @@ use cofferdam_warden::attachments::BlobStore;
 use cofferdam_warden::calls::Warden;
 use cofferdam_warden::messaging::Messaging;
 use cofferdam_warden::publish::FileOwner;
-use cofferdam_workflow::{AgentWork, PlannedWork, RunPlan};
+use cofferdam_workflow::{AgentWork, PlannedWork};
 use kept::{TaskProblem, about, outputs, turn_of, unrendered};
 use people::ChannelPeople;
 use serde_json::{Map, Value};
@@ -349,8 +349,3 @@ const NO_FOLDER: &str = "the folder of its file cannot be opened here; keep work
 /// Said of agents where nobody can be asked.
 pub const NO_MODEL: &str = "its agents need a model, and [provider] kind is \"commands\"; configure one: kind = \"openai-chat\", \
      \"openai-responses\" or \"anthropic\"";
-
-/// Whether somebody must answer agents.
-pub fn needs_model(plan: &RunPlan) -> bool {
-    plan.tasks.iter().any(|task| matches!(task.work, PlannedWork::Agent(_)))
-}

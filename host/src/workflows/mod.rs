@@ -27,7 +27,7 @@ pub use began::{PreparedRun, TakeUpError, new_run, take_up, trigger_of};
 pub use catalog::{Catalog, CatalogError, OFFERED_FILES_MAX, OfferedWorkflow};
 pub use download::{AddressError, check_addresses};
 pub use executor::people::{ChannelPeople, await_sent, keep_and_send, retry_reach};
-pub use executor::{ExecuteError, Executor, NO_MODEL, needs_model};
+pub use executor::{ExecuteError, Executor, NO_MODEL};
 pub use files::{AttachableFolder, ENTRIES_MAX, LocalError, LocalFile};
 pub use gather::{ByteSource, Gather, GatheredAttachment, ITEMS_MAX, PlannedBytes};
 pub use in_turn::{MESSAGE_TEXT_BYTES_MAX, SUMMARY_BYTES_MAX};

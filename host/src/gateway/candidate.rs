@@ -74,7 +74,7 @@ impl Candidate {
         })?;
         let binary = Binary::new(bytes);
         let cache = CacheChoice::to_look(config)?;
-        let sandbox = sandbox(config, cache.path())?;
+        let sandbox = sandbox(config, &cache.path)?;
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
         let load = || sandbox.load(binary.clone(), &Grants::NOTHING, &EntryPolicy::Tool);
         let described = match report_loading(&name, load) {
@@ -252,7 +252,7 @@ impl Candidate {
     /// [`GatewayError`].
     pub fn gateway(&self, places: &Config, policy: &ToolPolicy) -> Result<Gateway, GatewayError> {
         let load = |sandbox: &Sandbox| Registry::from_component(sandbox, policy, self.binary.clone());
-        Gateway::open_with(places, Role::Beside, self.cache.path(), (load, Some(policy.tool.as_str())))
+        Gateway::open_with(places, Role::Beside, &self.cache.path, (load, Some(policy.tool.as_str())))
     }
 }
 

@@ -56,7 +56,7 @@ impl Gateway {
         }
         PreparePurpose::Look.private_folder(&outgoing_dir(config))?;
         let cache = CacheChoice::to_look(config)?;
-        let sandbox = sandbox(config, cache.path())?;
+        let sandbox = sandbox(config, &cache.path)?;
         drop(call_threads(Role::Serve)?);
         sandbox.try_worker()?;
         Ok(())
@@ -96,7 +96,7 @@ fn load(
 ) -> Result<(PolicySet, Registry), GatewayError> {
     let policies = load_policies(policies_dir).map_err(GatewayError::Policies)?;
     let cache = CacheChoice::to_look(config)?;
-    let sandbox = sandbox(config, cache.path())?;
+    let sandbox = sandbox(config, &cache.path)?;
     try_sandbox(&sandbox)?;
     let registry = Registry::load(&sandbox, &policies, &sources(config, policies_dir));
     Ok((policies, registry))
@@ -104,11 +104,10 @@ fn load(
 
 /// Compiled components for commands that only look. Where the state has no cache they are kept
 /// nowhere: a start, perhaps under another account, would find a folder that is not its own.
-pub(super) enum CacheChoice {
-    /// The state's.
-    Kept(PathBuf),
+pub(super) struct CacheChoice {
+    pub(super) path: PathBuf,
     /// Gone at the end.
-    Temporary(TempDir),
+    _temporary: Option<TempDir>,
 }
 
 impl CacheChoice {
@@ -117,21 +116,14 @@ impl CacheChoice {
     /// # Errors
     /// [`GatewayError::State`] where no temporary folder can be made.
     pub(super) fn to_look(config: &Config) -> Result<Self, GatewayError> {
-        let kept = cache_dir(config);
+        let path = cache_dir(config);
         // What is there and cannot be used is told as a start would.
-        if kept.symlink_metadata().is_ok() {
-            return Ok(Self::Kept(kept));
+        if path.symlink_metadata().is_ok() {
+            return Ok(Self { path, _temporary: None });
         }
         let made =
             tempfile::tempdir().map_err(|cause| GatewayError::State("a temporary folder".into(), cause))?;
-        Ok(Self::Temporary(made))
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        match self {
-            Self::Kept(path) => path,
-            Self::Temporary(dir) => dir.path(),
-        }
+        Ok(Self { path: made.path().to_owned(), _temporary: Some(made) })
     }
 }
 

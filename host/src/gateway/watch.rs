@@ -30,9 +30,7 @@ const LOOK_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// A gateway, watched from before it is there.
 #[derive(Default)]
-pub struct Watching {
-    watch: OnceLock<Watch>,
-}
+pub struct Watching(OnceLock<Watch>);
 
 /// A running gateway, watched.
 pub struct Watch {
@@ -108,24 +106,24 @@ impl Watch {
 impl Watching {
     /// The gateway is there.
     pub fn set_running(&self, watch: Watch) {
-        let _ = self.watch.set(watch);
+        let _ = self.0.set(watch);
     }
 }
 
 impl Watched for Watching {
     fn gauges(&self) -> Option<Gauges> {
-        self.watch.get().map(Watch::gauges)
+        self.0.get().map(Watch::gauges)
     }
 
     fn problems(&self) -> Vec<String> {
-        match self.watch.get() {
+        match self.0.get() {
             Some(watch) => watch.problems(),
             None => vec![describe_start()],
         }
     }
 
     fn overdue_by(&self) -> Duration {
-        self.watch.get().map_or(Duration::ZERO, Watch::overdue_by)
+        self.0.get().map_or(Duration::ZERO, Watch::overdue_by)
     }
 }
 

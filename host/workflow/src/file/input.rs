@@ -3,7 +3,7 @@
 use crate::node::Node;
 use crate::problem::{FileFault, FileMark};
 use cofferdam_core::schema::{STEPS_MAX, Schema, StepBudget};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// The input that a workflow takes.
 #[derive(Clone, Debug)]
@@ -44,14 +44,6 @@ impl Input {
         fill(&self.schema, &mut input);
         check(&self.compiled, &input).map_err(InputError)?;
         Ok(input)
-    }
-}
-
-impl Default for Input {
-    fn default() -> Self {
-        let schema = json!({ "type": "object", "additionalProperties": false });
-        let compiled = Schema::compile(&schema).expect("a plain schema compiles");
-        Self { schema, compiled }
     }
 }
 

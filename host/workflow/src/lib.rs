@@ -28,5 +28,5 @@ pub use node::{FILE_BYTES_MAX, NODE_DEPTH_MAX, NODES_MAX};
 pub use plan::{AgentWork, Context, PlanError, PlannedArguments, RunPlan};
 pub use plan::{ApproveWork, ReadyApprove, ReadySend, ReadyWait, SendWork, WaitWork};
 pub use plan::{PlannedAttachment, PlannedTask, PlannedWork, ReadyAgent, ReadyAttachment};
-pub use problem::{FileMark, FileProblem};
+pub use problem::FileProblem;
 pub use schema::schema;

@@ -5,13 +5,13 @@ use cofferdam_core::tool::ErrorCode;
 
 /// A place in one of the files of a workflow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FileMark {
+pub(crate) struct FileMark {
     /// Which file: 0 is the workflow's own, the others are files of agents in the order of reading.
-    pub file: u16,
+    pub(crate) file: u16,
     /// From 1.
-    pub line: u32,
+    pub(crate) line: u32,
     /// In characters, from 1.
-    pub column: u32,
+    pub(crate) column: u32,
 }
 
 impl FileMark {

@@ -102,8 +102,6 @@ pub struct Action {
 pub struct Task {
     /// Its id.
     pub id: String,
-    /// Where it begins.
-    pub mark: FileMark,
     pub(crate) work: TaskWork,
 }
 

@@ -45,7 +45,7 @@ fn task(node: &Node, agents: &[Agent], before: &[Task]) -> Result<Task, FileFaul
         "wait" => wait(value, before)?,
         _ => approve(value)?,
     };
-    Ok(Task { id, mark: node.mark, work })
+    Ok(Task { id, work })
 }
 
 fn ask(

@@ -60,8 +60,7 @@ fn action(node: &Node) -> Result<Action, FileFault> {
     let fields = NodeFields::new(node, "an action", &ACTION_KEYS)?;
     let read_output = |node: &Node| -> Result<_, FileFault> {
         let schema = Value::Object(input::read_schema(node, "output")?);
-        let compiled = input::compile(&schema, node.mark, "output")?;
-        Ok((schema, compiled))
+        input::compile(&schema, node.mark, "output")
     };
     let output = fields.get("output").map(read_output).transpose()?;
     let prompt = fields.need("prompt", "\"What do you see?\"")?;

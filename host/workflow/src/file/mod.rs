@@ -93,8 +93,8 @@ pub struct Action {
     pub id: String,
     pub(crate) prompt: TemplateText,
     pub(crate) attachments: Vec<DeclaredAttachment>,
-    /// What the answer must be, and the same compiled; text where there is none.
-    pub output: Option<(Value, Schema)>,
+    /// What the answer must be; text where there is none.
+    pub(crate) output: Option<Schema>,
 }
 
 /// One task.
@@ -219,7 +219,7 @@ impl Action {
     /// # Errors
     /// What is wrong with it, for the model to mend.
     pub fn read_answer(&self, text: &str) -> Result<Value, String> {
-        let Some((_, schema)) = &self.output else { return Ok(json!({ "text": text })) };
+        let Some(schema) = &self.output else { return Ok(json!({ "text": text })) };
         let value = parse_strict(strip_fence(text)).map_err(|error| format!("it is no JSON: {error}"))?;
         input::check(schema, &value)?;
         Ok(value)

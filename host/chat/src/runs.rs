@@ -231,7 +231,7 @@ impl<C: PlatformChannel> ReachableChannel<C> {
     }
 
     async fn hand_on(&self, channel: &C, arrival: Arrival) {
-        if hand_on(channel.base(), &self.arrivals, arrival).await.is_none() {
+        if hand_on(channel.base(), &self.arrivals, [arrival]).await.is_none() {
             tracing::debug!("a message of a run waits for the next start");
         }
     }
@@ -286,7 +286,7 @@ impl<C: PlatformChannel> Messenger for ReachableChannel<C> {
         if let Err(error) = channel.base().store.wake_nodes().await {
             tracing::debug!(%error, "the node whose session it is looks in a second");
         }
-        if hand_on(channel.base(), &self.arrivals, Arrival::Inbox).await.is_none() {
+        if hand_on(channel.base(), &self.arrivals, [Arrival::Inbox]).await.is_none() {
             tracing::debug!("a request goes on at the next start");
         }
     }

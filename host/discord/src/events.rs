@@ -192,9 +192,7 @@ pub(super) async fn keep(
         base.store_until_done("settle updates", || base.store.settle()).await?;
         bot.acks.begin(bot, interaction, noted);
     }
-    for arrival in incoming::from_batch(bot, &batch, persisted) {
-        hand_on(base, arrivals, arrival).await?;
-    }
+    hand_on(base, arrivals, incoming::from_batch(bot, &batch, persisted)).await?;
     base.store_until_done("settle updates", || base.store.settle()).await
 }
 

@@ -156,9 +156,7 @@ async fn take(
         true => PersistResult::default(),
         false => base.store_until_done("persist updates", persist).await?,
     };
-    for arrival in incoming::from_batch(bot, &updates, persisted) {
-        hand_on(base, arrivals, arrival).await?;
-    }
+    hand_on(base, arrivals, incoming::from_batch(bot, &updates, persisted)).await?;
     // Work begins while the disk takes them in; what the next poll confirms has to outlast the
     // power as well.
     if last.is_some() {

@@ -72,13 +72,16 @@ impl<C: Channel> TurnWorker for LaneWorker<C> {
     }
 }
 
-/// Hands one piece of work to the queues; `None` once the program stops.
+/// Hands work to the queues, in order; `None` once the program stops.
 pub async fn hand_on(
     base: &ChannelServices,
     arrivals: &mpsc::Sender<Arrival>,
-    arrival: Arrival,
+    work: impl IntoIterator<Item = Arrival>,
 ) -> Option<()> {
-    base.stop.soon.run_until_cancelled(arrivals.send(arrival)).await?.ok()
+    for arrival in work {
+        base.stop.soon.run_until_cancelled(arrivals.send(arrival)).await?.ok()?;
+    }
+    Some(())
 }
 
 /// All that the last run left, in the order of work; where there are several nodes, what nobody

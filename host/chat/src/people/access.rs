@@ -219,10 +219,8 @@ async fn greet<C: PlatformChannel>(
     let part = NewPart { kind: PartKind::Text, body: words::LET_IN.to_owned() };
     let reply = NewReply { target: C::private(person), parts: vec![part] };
     let tell = || base.store.tell(&base.channel, &turn, reply.clone());
-    match base.store_until_done("tell somebody that they are served", tell).await? {
-        Some(reply) => hand_on(base, queues, incoming::reply(channel, reply)).await,
-        None => Some(()),
-    }
+    let told = base.store_until_done("tell somebody that they are served", tell).await?;
+    hand_on(base, queues, told.map(|reply| incoming::reply(channel, reply))).await
 }
 
 #[cfg(test)]

@@ -37,10 +37,9 @@ where
     channel.base().sweep().await;
     let (arrivals, queue) = mpsc::channel(ARRIVALS_MAX);
     let listening = async {
-        for arrival in incoming::load_left(&*channel).await? {
-            if hand_on(channel.base(), &arrivals, arrival).await.is_none() {
-                return Ok(());
-            }
+        let left = incoming::load_left(&*channel).await?;
+        if hand_on(channel.base(), &arrivals, left).await.is_none() {
+            return Ok(());
         }
         // Not before: what the last run left to be told is told once.
         background.spawn(people::watch(channels.clone(), arrivals.clone()));
@@ -108,10 +107,9 @@ async fn follow_living<C: PlatformChannel>(
         looked_up(channel.follow_moves().await);
         // What was asked may have been decided on another node.
         channel.base().approvals.look_again();
-        for arrival in looked_up(incoming::load_from_nodes(&*channel).await) {
-            if hand_on(channel.base(), arrivals, arrival).await.is_none() {
-                return;
-            }
+        let found = looked_up(incoming::load_from_nodes(&*channel).await);
+        if hand_on(channel.base(), arrivals, found).await.is_none() {
+            return;
         }
     }
 }
@@ -123,12 +121,9 @@ async fn follow_gone<C: PlatformChannel>(
     let mut woken = channels.borrow().base().store.woken();
     loop {
         let channel = channels.borrow().clone();
-        if let Some(arrival) = looked_up(incoming::load_from_gone_nodes(channel.base()).await)
-            && hand_on(channel.base(), arrivals, arrival).await.is_none()
-        {
-            return;
-        }
-        if woken.changed().await.is_err() {
+        let found = looked_up(incoming::load_from_gone_nodes(channel.base()).await);
+        let handed_on = hand_on(channel.base(), arrivals, found).await;
+        if handed_on.is_none() || woken.changed().await.is_err() {
             return;
         }
     }

@@ -112,19 +112,11 @@ pub enum UnreachableReason {
 #[derive(Clone, Debug)]
 pub struct RunTrigger {
     /// The turn that answers it.
-    pub turn: TurnId,
-    /// Its session.
-    pub session: SessionId,
-    /// Who sent it.
-    pub by: Caller,
+    pub asking: CallingTurn,
     /// What it says.
     pub text: String,
     /// What its files are called.
     pub files: Vec<String>,
-    /// Where it is answered.
-    pub answer_to: AnswerTo,
-    /// Whether all tools may be called from there.
-    pub is_unlimited: bool,
 }
 
 /// Begins runs for messages.
@@ -141,7 +133,7 @@ pub trait RunStarter: Send + Sync {
     fn messaging(&self, asking: CallingTurn) -> Arc<dyn Messaging>;
 }
 
-/// A turn whose calls may write to people.
+/// A turn that may begin a run, and whose calls may write to people.
 #[derive(Clone, Debug)]
 pub struct CallingTurn {
     /// The turn.

@@ -56,14 +56,14 @@ impl WorkflowService {
         cancel: &CancellationToken,
     ) -> Result<Option<String>, StoreError> {
         let Some((of, rest)) = self.0.catalog.by_command(&trigger.text) else { return Ok(None) };
-        if !trigger.is_unlimited {
+        if !trigger.asking.is_unlimited {
             return Ok(Some(format!(
                 "{}: here only tools of some profiles may be called, and a workflow calls what its file names",
                 ErrorCode::PathDenied
             )));
         }
         // The same for the same message, however often its turn is run.
-        let digest = sha256_hex(trigger.turn.as_str().as_bytes());
+        let digest = sha256_hex(trigger.asking.turn.as_str().as_bytes());
         let id = format!("{}-{}", of.workflow.id, &digest[..20]);
         let mut progress = self.0.went_on.subscribe();
         if self.0.store.load_run(&id).await?.is_none() {
@@ -111,7 +111,7 @@ impl WorkflowService {
 }
 
 fn run_start(id: String, input: Value, trigger: &RunTrigger) -> RunStart {
-    let RunTrigger { turn, session, by, text, files, answer_to, .. } = trigger;
+    let RunTrigger { asking: CallingTurn { turn, session, by, answer_to, .. }, text, files } = trigger;
     let trigger = json!({
         "kind": "command", "channel": by.channel, "sender": by.sender, "session": session.as_str(),
         "request": turn.as_str(), "text": text, "files": files,

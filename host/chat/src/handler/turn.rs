@@ -307,24 +307,23 @@ async fn run_turn<C: Channel>(
         asked.notices.push(said::VOICE_HELP.to_owned());
     }
     let answer_to = AnswerTo { channel: base.channel.clone(), target: C::followup_address(&asked.target) };
+    let asking = CallingTurn {
+        turn: id.clone(),
+        request: resumed.as_ref().map_or(&id, |resumed| &resumed.request).clone(),
+        session: session.clone(),
+        by: caller.clone(),
+        answer_to,
+        is_unlimited: asked.profiles.is_none(),
+    };
     if let Some(resumed) = &resumed {
         if base.runner.memory() == HistorySize::None {
             return Some(OutgoingResponse::text(resumed.describe(&attachments)));
         }
     } else if let Some(starter) = base.runs.starter(&asked.text) {
         let files = attachments.iter().map(|one| one.info.name.clone().unwrap_or_default()).collect();
-        let (is_unlimited, by, text) = (asked.profiles.is_none(), caller, asked.text);
-        let trigger = RunTrigger { turn: id, session, by, text, files, answer_to, is_unlimited };
+        let trigger = RunTrigger { asking, text: asked.text, files };
         return starter.run(trigger, run.cancel()).await.filter(|_| !base.stop.now.is_cancelled());
     }
-    let asking = CallingTurn {
-        turn: id.clone(),
-        request: resumed.map_or_else(|| id.clone(), |resumed| resumed.request),
-        session: session.clone(),
-        by: caller.clone(),
-        answer_to,
-        is_unlimited: asked.profiles.is_none(),
-    };
     let turn = TurnInput {
         id,
         session: Some(session.clone()),

@@ -54,7 +54,7 @@ pub(super) fn configured_people(config: &Config) -> ConfiguredPeople {
         users: config.allowed_users.iter().copied().collect(),
         approvers: config.approvers.clone(),
         pairing: config.pairing.then_some(config.pairing_expires),
-        groups: Groups { named: config.guilds.clone(), others: config.other_guilds },
+        groups: Arc::new(Groups { named: config.guilds.clone(), others: config.other_guilds }),
     }
 }
 

@@ -7,6 +7,7 @@ use super::send::{ReplyTarget, is_group};
 use super::wire::{ChatKind, Message};
 use cofferdam_chat::people::{ConfiguredPeople, Group, Groups, PeopleRules, Served};
 use cofferdam_store::Stranger;
+use std::sync::Arc;
 
 /// The name of this channel in the audit, in what a provider sees and in the file of people.
 pub(super) const CHANNEL: &str = "telegram";
@@ -17,7 +18,7 @@ pub(super) fn configured_people(config: &Config) -> ConfiguredPeople {
         users: config.allowed_users.iter().copied().collect(),
         approvers: config.approvers.clone(),
         pairing: config.pairing.then_some(config.pairing_expires),
-        groups: Groups { named: config.groups.clone(), others: config.other_groups },
+        groups: Arc::new(Groups { named: config.groups.clone(), others: config.other_groups }),
     }
 }
 

@@ -34,32 +34,23 @@ pub struct ConfiguredPeople {
     /// How long a code is good; absent where strangers get none.
     pub pairing: Option<TimeSpan>,
     /// What holds in groups.
-    pub groups: Groups,
+    pub groups: Arc<Groups>,
 }
 
 /// Who comes in.
 #[derive(Clone, Debug)]
 pub struct AccessControl {
     /// What the configuration says that this is of.
-    named: Arc<NamedPeople>,
+    named: Arc<ConfiguredPeople>,
     /// What the one says that is in force: the same for all that came from one another.
-    in_force: Arc<Mutex<Arc<NamedPeople>>>,
+    in_force: Arc<Mutex<Arc<ConfiguredPeople>>>,
     guests: PairedPeople,
-}
-
-/// What one configuration says of who comes in.
-#[derive(Debug)]
-struct NamedPeople {
-    users: BTreeSet<i64>,
-    pairing: Option<TimeSpan>,
-    groups: Arc<Groups>,
 }
 
 impl AccessControl {
     /// As a configuration has it.
     pub fn new(configured: ConfiguredPeople, guests: PairedPeople) -> Self {
-        let ConfiguredPeople { users, pairing, groups, .. } = configured;
-        let named = Arc::new(NamedPeople { users, pairing, groups: Arc::new(groups) });
+        let named = Arc::new(configured);
         Self { in_force: Arc::new(Mutex::new(named.clone())), named, guests }
     }
 
@@ -229,7 +220,7 @@ mod tests {
     use cofferdam_store::people::People;
 
     fn people(users: &[i64], others: GroupMembers) -> ConfiguredPeople {
-        let groups = Groups { others, ..Groups::default() };
+        let groups = Arc::new(Groups { others, ..Groups::default() });
         ConfiguredPeople { users: users.iter().copied().collect(), groups, ..ConfiguredPeople::default() }
     }
 

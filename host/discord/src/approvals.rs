@@ -43,7 +43,7 @@ impl ApprovalDisplay for ApprovalTarget {
 
     fn asker_served(&self) -> Served {
         let Ok(sender) = self.sender.parse() else { return Served::No };
-        self.bot.rules_in_force().served(sender, self.target.guild)
+        self.bot.rules_of(self.bot.base.people_rules_in_force()).served(sender, self.target.guild)
     }
 
     fn is_shown_as(&self, _: &str) -> bool {

@@ -83,12 +83,8 @@ impl DiscordBot {
         self.rules_of(self.base.people_rules())
     }
 
-    /// What holds by the configuration that is in force, also where this bot is of one before.
-    pub(super) fn rules_in_force(&self) -> AccessRules {
-        self.rules_of(self.base.people_rules_in_force())
-    }
-
-    fn rules_of(&self, people: PeopleRules) -> AccessRules {
+    /// What holds by these rules of people.
+    pub(super) fn rules_of(&self, people: PeopleRules) -> AccessRules {
         AccessRules { people, me: self.me.clone(), menu: self.menu.clone() }
     }
 }

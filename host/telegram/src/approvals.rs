@@ -42,7 +42,7 @@ impl ApprovalDisplay for ApprovalTarget {
 
     fn asker_served(&self) -> Served {
         let Ok(sender) = self.sender.parse() else { return Served::No };
-        self.bot.rules_in_force().served(sender, self.target.chat)
+        self.bot.rules_of(self.bot.base.people_rules_in_force()).served(sender, self.target.chat)
     }
 
     /// In a group that has moved since nobody can press any more.

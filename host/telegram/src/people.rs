@@ -61,12 +61,8 @@ impl TelegramBot {
         self.rules_of(self.base.people_rules())
     }
 
-    /// What holds by the configuration that is in force, also where this bot is of one before.
-    pub(super) fn rules_in_force(&self) -> AccessRules {
-        self.rules_of(self.base.people_rules_in_force())
-    }
-
-    fn rules_of(&self, people: PeopleRules) -> AccessRules {
+    /// What holds by these rules of people.
+    pub(super) fn rules_of(&self, people: PeopleRules) -> AccessRules {
         AccessRules { people, moves: self.moves.clone(), me: self.me.clone() }
     }
 

@@ -94,22 +94,14 @@ async fn deliver_at(
     while let Some(part) = parts.pop_front() {
         let sent = match gone.clone().or_else(|| planned_refusal(&part)) {
             Some(reason) => Err(LossReason::new_untold(reason)),
-            None => match send_until_settled(
-                (store, &store_retry, router),
-                &reply,
-                &part,
-                (stop, backoff.clone()),
-            )
-            .await?
-            {
-                SendResult::Sent(message) => Ok(message),
-                SendResult::Lost(lost) => Err(lost),
-                SendResult::Gone(reason) => {
-                    gone = Some(reason.clone());
-                    Err(LossReason::new_untold(reason))
-                }
-            },
+            None => {
+                let with = (store, &store_retry, router);
+                send_until_settled(with, &reply, &part, (stop, backoff.clone())).await?
+            }
         };
+        if let Err(LossReason { reason, is_gone: true, .. }) = &sent {
+            gone = Some(reason.clone());
+        }
         let added = match (&sent, &gone) {
             (Err(lost), None) => replacement_parts(&part, lost),
             _ => Vec::new(),
@@ -131,23 +123,14 @@ fn planned_refusal(part: &ReplyPart) -> Option<String> {
     if part.kind == PartKind::Attachment { FileBundle::read(&part.body)?.refused } else { None }
 }
 
-/// What came of sending a part.
-enum SendResult {
-    /// It is out, under the platform's id.
-    Sent(String),
-    /// It will never be.
-    Lost(LossReason),
-    /// Nor will anything else for this target.
-    Gone(String),
-}
-
-/// What came of sending a part; `None` where the program stops before time has healed it.
+/// What came of sending a part: the platform's id of it, or why it will never be out. `None` where
+/// the program stops before time has healed it.
 async fn send_until_settled(
     (store, store_retry, router): (&Store, &StoreRetry, &dyn Router),
     reply: &StoredReply,
     part: &ReplyPart,
     (stop, mut backoff): (&CancellationToken, Backoff),
-) -> Option<SendResult> {
+) -> Option<Result<String, LossReason>> {
     let mut own = PartFailures::default();
     loop {
         // A pause may have been longer than the lease: then another node sends it.
@@ -158,10 +141,10 @@ async fn send_until_settled(
                 if backoff.is_failing() {
                     tracing::info!(turn = %reply.turn, part = part.n, "the reply is sent at last");
                 }
-                return Some(SendResult::Sent(message));
+                return Some(Ok(message));
             }
-            Err(SendError::Refused(reason)) => return Some(SendResult::Lost(LossReason::new_untold(reason))),
-            Err(SendError::Gone(reason)) => return Some(SendResult::Gone(reason)),
+            Err(SendError::Refused(reason)) => return Some(Err(LossReason::new_untold(reason))),
+            Err(SendError::Gone(reason)) => return Some(Err(LossReason::new_gone(reason))),
             Err(error) => error,
         };
         if !backoff.is_failing() {
@@ -170,9 +153,9 @@ async fn send_until_settled(
         let enough = stop.run_until_cancelled(own.are_enough(&error, router)).await?;
         if enough
             && store.has_lease()
-            && let Some(settled) = give_up(router, reply, part, &error).await
+            && let Some(lost) = give_up(router, reply, part, &error).await
         {
-            return Some(settled);
+            return Some(Err(lost));
         }
         let pause = match &error {
             SendError::Later(pause) => backoff.pause_of_at_least(*pause),
@@ -211,13 +194,13 @@ async fn give_up(
     reply: &StoredReply,
     part: &ReplyPart,
     error: &SendError,
-) -> Option<SendResult> {
+) -> Option<LossReason> {
     let reason = error.to_string();
     let told = router.send(SendingPart::new(reply, &notice(part, &reason))).await;
     match told {
-        Ok(message) => Some(SendResult::Lost(LossReason { reason, told: Some(message) })),
-        Err(SendError::Refused(_)) => Some(SendResult::Lost(LossReason::new_untold(reason))),
-        Err(SendError::Gone(reason)) => Some(SendResult::Gone(reason)),
+        Ok(message) => Some(LossReason { told: Some(message), ..LossReason::new_untold(reason) }),
+        Err(SendError::Refused(_)) => Some(LossReason::new_untold(reason)),
+        Err(SendError::Gone(reason)) => Some(LossReason::new_gone(reason)),
         Err(SendError::Later(_) | SendError::Unreachable(_) | SendError::TooSlow(_)) => None,
     }
 }

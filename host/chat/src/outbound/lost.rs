@@ -14,12 +14,19 @@ pub(super) struct LossReason {
     pub(super) reason: String,
     /// The platform's id of the message that has told so.
     pub(super) told: Option<String>,
+    /// Whether nothing else for this target will be sent either.
+    pub(super) is_gone: bool,
 }
 
 impl LossReason {
     /// Nobody has been told.
     pub(super) fn new_untold(reason: String) -> Self {
-        Self { reason, told: None }
+        Self { reason, told: None, is_gone: false }
+    }
+
+    /// Nor can anybody be.
+    pub(super) fn new_gone(reason: String) -> Self {
+        Self { is_gone: true, ..Self::new_untold(reason) }
     }
 }
 

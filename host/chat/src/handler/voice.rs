@@ -88,28 +88,14 @@ async fn listen(transcription: &Transcription, came: &Attachments) -> Option<Res
     Some(transcription.transcribe(bytes, (name, mime_type)).await)
 }
 
-/// What `/voice` asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum VoiceSwitch {
-    On,
-    Off,
-    Tell,
-    Unknown,
-}
-
-/// What a text asks of the voice, if it is `/voice`: `on`, `off`, or nothing; as an option of an
-/// application command too.
-fn switch(text: &str) -> Option<VoiceSwitch> {
+/// What a text asks of the voice, if it is `/voice`: `on`, `off`, or nothing, or what is not known;
+/// as an option of an application command too.
+fn switch(text: &str) -> Option<String> {
     let typed = split_command(text).filter(|typed| typed.name.eq_ignore_ascii_case("voice"))?;
     let said = serde_json::from_str::<serde_json::Value>(typed.arguments());
     let said = said.ok().and_then(|value| value["state"].as_str().map(str::to_owned));
     let said = said.unwrap_or_else(|| typed.arguments().to_owned()).to_ascii_lowercase();
-    Some(match said.trim_start_matches("state=") {
-        "on" => VoiceSwitch::On,
-        "off" => VoiceSwitch::Off,
-        "" => VoiceSwitch::Tell,
-        _ => VoiceSwitch::Unknown,
-    })
+    Some(said.trim_start_matches("state=").to_owned())
 }
 
 /// The answer to `/voice`, where this gateway speaks and that is what is asked.
@@ -122,13 +108,13 @@ pub(super) async fn switch_voice<C: Channel>(
     base.voice.speech.as_ref()?;
     let switch = switch(text)?;
     let told = async {
-        let on = match switch {
-            VoiceSwitch::On | VoiceSwitch::Off => {
-                base.store.set_spoken_to(session, sender, switch == VoiceSwitch::On).await?;
-                switch == VoiceSwitch::On
+        let on = match switch.as_str() {
+            "on" | "off" => {
+                base.store.set_spoken_to(session, sender, switch == "on").await?;
+                switch == "on"
             }
-            VoiceSwitch::Tell => base.store.is_spoken_to(session, sender).await?,
-            VoiceSwitch::Unknown => return Ok("Write /voice on or /voice off.".to_owned()),
+            "" => base.store.is_spoken_to(session, sender).await?,
+            _ => return Ok("Write /voice on or /voice off.".to_owned()),
         };
         Ok::<_, StoreError>(match on {
             true => {
@@ -260,16 +246,16 @@ mod tests {
     #[test]
     fn the_switch_is_read_however_it_is_typed() {
         for (text, expected) in [
-            ("/voice", Some(VoiceSwitch::Tell)),
-            ("/VOICE ON", Some(VoiceSwitch::On)),
-            ("/voice off ", Some(VoiceSwitch::Off)),
-            ("/voice {\"state\":\"on\"}", Some(VoiceSwitch::On)),
-            ("/voice state=off", Some(VoiceSwitch::Off)),
-            ("/voice loud", Some(VoiceSwitch::Unknown)),
+            ("/voice", Some("")),
+            ("/VOICE ON", Some("on")),
+            ("/voice off ", Some("off")),
+            ("/voice {\"state\":\"on\"}", Some("on")),
+            ("/voice state=off", Some("off")),
+            ("/voice loud", Some("loud")),
             ("/voices", None),
             ("voice on", None),
         ] {
-            assert_eq!(switch(text), expected, "{text}");
+            assert_eq!(switch(text).as_deref(), expected, "{text}");
         }
     }
 

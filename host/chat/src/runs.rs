@@ -6,7 +6,6 @@ pub use crate::people::Served;
 
 use crate::handler::{PlatformChannel, fetch_files, hand_on, incoming};
 use crate::outbound::{FirstMessage, plan};
-use crate::people::UNKNOWN_LOOK;
 use crate::session_queue::Arrival;
 use async_trait::async_trait;
 use cofferdam_agent::tools::Approver;
@@ -37,13 +36,7 @@ pub trait Messenger: Send + Sync {
 
     /// The same, once it is known.
     async fn await_served(&self, person: &str) -> bool {
-        loop {
-            match self.served(person) {
-                Served::Yes => return true,
-                Served::No => return false,
-                Served::Unknown => tokio::time::sleep(UNKNOWN_LOOK).await,
-            }
-        }
+        Served::await_known(|| self.served(person)).await
     }
 
     /// Whether somebody is served where they were to be answered, in private or in a group; nobody

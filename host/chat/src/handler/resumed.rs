@@ -6,7 +6,7 @@
 
 use super::{Channel, ChannelServices, ChannelTurn, MessageAction, RequestFiles, TurnRequest};
 use crate::approvals::ApprovalDisplay;
-use crate::people::{Served, UNKNOWN_LOOK};
+use crate::people::Served;
 use crate::session_queue::StopPower;
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_store::{QueueMode, Update};
@@ -14,7 +14,6 @@ use cofferdam_warden::attachments::Attachments;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tokio::time::sleep;
 
 /// A request that goes on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,21 +58,9 @@ impl ResumedTurn {
     /// Whether the one who asked is still served where that is answered, once that is known; `None`
     /// once the program stops.
     pub(super) async fn await_served<C: Channel>(&self, channel: &Arc<C>) -> Option<bool> {
-        loop {
-            match self.served(channel) {
-                Served::Yes => return Some(true),
-                Served::No => return Some(false),
-                Served::Unknown => {
-                    channel.base().stop.soon.run_until_cancelled(sleep(UNKNOWN_LOOK)).await?;
-                }
-            }
-        }
-    }
-
-    fn served<C: Channel>(&self, channel: &Arc<C>) -> Served {
-        let Some(target) = C::target(&self.target) else { return Served::No };
-        let board = channel.board(&target, &self.sender);
-        board.asker_served()
+        let Some(target) = C::target(&self.target) else { return Some(false) };
+        let look = || channel.board(&target, &self.sender).asker_served();
+        channel.base().stop.soon.run_until_cancelled(Served::await_known(look)).await
     }
 
     /// The question that it is, with the tools that may be called from its place now: what the

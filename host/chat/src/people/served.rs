@@ -18,6 +18,17 @@ pub enum Served {
 }
 
 impl Served {
+    /// Whether they are, once it is known.
+    pub(crate) async fn await_known(look: impl Fn() -> Self) -> bool {
+        loop {
+            match look() {
+                Self::Yes => return true,
+                Self::No => return false,
+                Self::Unknown => tokio::time::sleep(UNKNOWN_LOOK).await,
+            }
+        }
+    }
+
     /// Of somebody who was looked for among those who are served, of whom maybe not all are known.
     pub(super) fn from_look(is_found: bool, are_all_known: bool) -> Self {
         match (is_found, are_all_known) {

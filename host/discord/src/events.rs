@@ -42,29 +42,40 @@ impl EventReader<'_> {
     pub(super) async fn take(&mut self, event: GatewayEvent) -> Option<()> {
         let bot = self.bots.borrow().clone();
         let GatewayEvent { number, kind, data } = event;
-        if data.is_empty() && kind != "RESUMED" {
+        if data.is_empty() {
             return self.skip_event(&bot, number).await;
         }
         let value: Value = serde_json::from_str(&data).unwrap_or_default();
-        match kind.as_str() {
-            "READY" => self.begin_session(&bot, number, &value).await,
+        let judged: Vec<AcceptedUpdate> = match kind.as_str() {
+            "READY" => return self.begin_session(&bot, number, &value).await,
             "MESSAGE_CREATE" => {
                 let judged = judge_message(&bot, &value).await;
                 let place = judged.as_ref().and_then(|judged| judged.place.as_ref());
                 if let (Some(missed), Some(at)) = (&self.missed, place) {
                     missed.wait_for(&at.place).await;
                 }
-                self.keep(&bot, number, judged).await
+                Vec::from_iter(judged)
             }
-            "MESSAGE_UPDATE" => self.keep(&bot, number, judge_edit(&bot, &value)).await,
-            "MESSAGE_DELETE" => self.note_gone(&bot, number, &value, [&value["id"]].into_iter()).await,
+            "MESSAGE_UPDATE" => Vec::from_iter(judge_edit(&bot, &value)),
+            "MESSAGE_DELETE" => judge_deletion(&value, std::slice::from_ref(&value["id"])),
             "MESSAGE_DELETE_BULK" => {
-                let ids = value["ids"].as_array().map(Vec::as_slice).unwrap_or_default();
-                self.note_gone(&bot, number, &value, ids.iter()).await
+                judge_deletion(&value, value["ids"].as_array().map(Vec::as_slice).unwrap_or_default())
             }
-            "INTERACTION_CREATE" => self.interaction(&bot, number, value).await,
-            _ => self.skip_event(&bot, number).await,
+            "INTERACTION_CREATE" => Vec::from_iter(judge_interaction(&bot, number, value).await?),
+            _ => Vec::new(),
+        };
+        if judged.is_empty() {
+            return self.skip_event(&bot, number).await;
         }
+        for judged in judged {
+            // With how far events were read; before there is a session nothing says that.
+            let position = self.stream.as_mut().map(|stream| {
+                stream.position.number = number;
+                stream.position.clone()
+            });
+            keep(&bot, self.arrivals, judged, position).await?;
+        }
+        Some(())
     }
 
     /// Another session begins.
@@ -93,64 +104,50 @@ impl EventReader<'_> {
         }
         Some(())
     }
+}
 
-    /// Keeps what was judged, if anything, with how far events were read; before there is a session
-    /// nothing says that.
-    async fn keep(&mut self, bot: &DiscordBot, number: i64, judged: Option<AcceptedUpdate>) -> Option<()> {
-        let Some(judged) = judged else { return self.skip_event(bot, number).await };
-        let position = self.stream.as_mut().map(|stream| {
-            stream.position.number = number;
-            stream.position.clone()
-        });
-        keep(bot, self.arrivals, judged, position).await
-    }
+/// The messages of a channel that are gone.
+fn judge_deletion(event: &Value, ids: &[Value]) -> Vec<AcceptedUpdate> {
+    let Some(channel) = id(&event["channel_id"]) else { return Vec::new() };
+    let gone = |message| {
+        let name = Some(Message::name(channel, message));
+        AcceptedUpdate::from(update(message, name, String::new(), UpdateFate::Deleted))
+    };
+    ids.iter().filter_map(id).map(gone).collect()
+}
 
-    async fn note_gone<'v>(
-        &mut self,
-        bot: &DiscordBot,
-        number: i64,
-        event: &Value,
-        ids: impl Iterator<Item = &'v Value>,
-    ) -> Option<()> {
-        let Some(channel) = id(&event["channel_id"]) else { return self.skip_event(bot, number).await };
-        for message in ids.filter_map(id) {
-            let name = Some(Message::name(channel, message));
-            let gone = update(message, name, String::new(), UpdateFate::Deleted);
-            self.keep(bot, number, Some(gone.into())).await?;
-        }
-        Some(())
+/// What becomes of an interaction: a press is decided, and nothing of it is kept, nor of a command
+/// of somebody who is not served. `None` once the program stops.
+async fn judge_interaction(
+    bot: &DiscordBot,
+    number: i64,
+    mut event: Value,
+) -> Option<Option<AcceptedUpdate>> {
+    if let Some(press) = ButtonPress::read(&event) {
+        // Decided at once: the turn that waits for it holds its queue.
+        return presses::take(bot, press).await.map(|()| None);
     }
-
-    async fn interaction(&mut self, bot: &DiscordBot, number: i64, mut event: Value) -> Option<()> {
-        if let Some(press) = ButtonPress::read(&event) {
-            // Decided at once: the turn that waits for it holds its queue.
-            presses::take(bot, press).await?;
-            return self.skip_event(bot, number).await;
+    let Some(command) = Message::from_command(&event) else {
+        tracing::debug!(number, "an interaction of an unknown shape was passed over");
+        return Some(None);
+    };
+    let interaction = command.command.as_ref()?.interaction.clone();
+    match bot.rules().admit(&command) {
+        SenderReply::Serve(_) => {}
+        SenderReply::Tell(sender) => {
+            presses::tell_stranger(bot, interaction, sender);
+            return Some(None);
         }
-        let Some(command) = Message::from_command(&event) else {
-            tracing::debug!(number, "an interaction of an unknown shape was passed over");
-            return self.skip_event(bot, number).await;
-        };
-        let interaction = command.command.as_ref()?.interaction.clone();
-        match bot.rules().admit(&command) {
-            SenderReply::Serve(_) => {}
-            SenderReply::Tell(sender) => {
-                presses::tell_stranger(bot, interaction, sender);
-                return self.skip_event(bot, number).await;
-            }
-            SenderReply::Ignore(why) => {
-                tracing::debug!(why, "a command is ignored");
-                return self.skip_event(bot, number).await;
-            }
+        SenderReply::Ignore(why) => {
+            tracing::debug!(why, "a command is ignored");
+            return Some(None);
         }
-        let mut judged = pending(bot, &command, event.to_string());
-        event[ACKNOWLEDGED] = true.into();
-        let raw = event.to_string();
-        let noted =
-            NewUpdate { update_id: -command.id, raw, fate: UpdateFate::Edited, ..judged.update.clone() };
-        judged.command = Some((interaction, noted));
-        self.keep(bot, number, Some(judged)).await
     }
+    let judged = pending(bot, &command, event.to_string());
+    event[ACKNOWLEDGED] = true.into();
+    let raw = event.to_string();
+    let noted = NewUpdate { update_id: -command.id, raw, fate: UpdateFate::Edited, ..judged.update.clone() };
+    Some(Some(AcceptedUpdate { command: Some((interaction, noted)), ..judged }))
 }
 
 /// Something to be kept.

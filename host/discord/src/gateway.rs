@@ -16,10 +16,8 @@ use cofferdam_chat::RetryPauses;
 use cofferdam_chat::loop_health::note_next_within;
 use cofferdam_chat::session_queue::Arrival;
 use cofferdam_chat::setup::ServeError;
-use cofferdam_store::Stream;
 use reqwest::Url;
 use serde_json::Value;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -69,18 +67,16 @@ enum NextConnection {
 
 /// What lasts from one connection to the next.
 struct GatewayState<'a> {
-    bots: &'a Bots,
+    /// Takes events, and knows the session that they are of.
+    reader: EventReader<'a>,
     gateway: GatewayAddress,
     client: reqwest::Client,
-    arrivals: &'a mpsc::Sender<Arrival>,
-    stream: Option<Stream>,
     /// The address to resume at does not answer: the first one takes its place.
     at_first: bool,
     /// Since when the last connection has a session, and whether that is one that was resumed.
     up: Option<(Instant, bool)>,
     taken: AtomicI64,
-    /// What was said before the session, and what asks for it.
-    missed: Option<Arc<MissedMessages>>,
+    /// What asks for what was said before the session.
     behind: JoinSet<()>,
 }
 
@@ -98,13 +94,13 @@ pub(super) async fn listen(
         .map_err(|error| ServeError::Client(error.without_url().to_string()))?;
     let stream = bot.base.store.stream(&bot.base.channel).await?;
     let taken = AtomicI64::new(stream.as_ref().map_or(-1, |stream| stream.position.number));
-    let (at_first, up, missed, behind) = (false, None, None, JoinSet::new());
-    let mut life =
-        GatewayState { bots, gateway, client, arrivals, stream, at_first, up, taken, missed, behind };
+    let reader = EventReader { bots, arrivals, api: gateway.api, stream, missed: None };
+    let (at_first, up, behind) = (false, None, JoinSet::new());
+    let mut life = GatewayState { reader, gateway, client, at_first, up, taken, behind };
     // Of a session that is resumed not all may have been asked for.
-    if let Some(stream) = life.stream.as_ref().filter(|stream| stream.behind) {
+    if let Some(stream) = life.reader.stream.as_ref().filter(|stream| stream.behind) {
         let session = stream.position.session.clone();
-        life.missed = MissedMessages::begin(bots, arrivals, session, &mut life.behind).await;
+        life.reader.missed = MissedMessages::begin(bots, arrivals, session, &mut life.behind).await;
     }
     let mut trouble = RetryPauses::new("the gateway", PAUSE_FIRST, PAUSE_MAX);
     let mut announce = Some(announce);
@@ -147,7 +143,7 @@ pub(super) async fn listen(
 impl GatewayState<'_> {
     /// One connection, from its address to its end.
     async fn connection(&mut self, announce: &mut Option<impl FnOnce()>) -> NextConnection {
-        let bot = self.bots.borrow().clone();
+        let bot = self.reader.bots.borrow().clone();
         self.up = None;
         note_next_within(SILENCE_MAX);
         let url = match self.address(&bot).await {
@@ -160,7 +156,7 @@ impl GatewayState<'_> {
             Some(Ok(socket)) => socket,
             Some(Err(said)) => {
                 // The first address stands in for one that does not answer.
-                let again = self.stream.is_some() && !self.at_first;
+                let again = self.reader.stream.is_some() && !self.at_first;
                 self.at_first = !self.at_first;
                 return if again { NextConnection::Again } else { NextConnection::Pause(said, None) };
             }
@@ -171,7 +167,7 @@ impl GatewayState<'_> {
             ConnectionEnd::Stopped => NextConnection::Stops,
             ConnectionEnd::Resume(said) => NextConnection::Pause(said, None),
             ConnectionEnd::Anew(said) => {
-                self.stream = None;
+                self.reader.stream = None;
                 NextConnection::Pause(said, None)
             }
             ConnectionEnd::Fatal(4004) => NextConnection::Over(self.gateway.token_error(4004)),
@@ -185,7 +181,7 @@ impl GatewayState<'_> {
 
     /// Where to connect to now.
     async fn address(&mut self, bot: &DiscordBot) -> Result<Url, NextConnection> {
-        let resumed = self.stream.as_ref().filter(|_| !self.at_first);
+        let resumed = self.reader.stream.as_ref().filter(|_| !self.at_first);
         if let Some(url) =
             resumed.and_then(|stream| address::gateway(&stream.position.address, self.gateway.api))
         {
@@ -202,7 +198,7 @@ impl GatewayState<'_> {
             Some(Err(failure)) => return Err(NextConnection::Pause(failure.to_string(), None)),
         };
         if let Some(wait) =
-            wait_for_sessions(&answer["session_start_limit"]).filter(|_| self.stream.is_none())
+            wait_for_sessions(&answer["session_start_limit"]).filter(|_| self.reader.stream.is_none())
         {
             let said = format!("no session can be begun for {} s more", wait.as_secs());
             return Err(NextConnection::Pause(said, Some(wait)));
@@ -223,7 +219,7 @@ impl GatewayState<'_> {
         let (events, mut came) = mpsc::channel(EVENTS_MAX);
         let intents = GUILDS | GUILD_MESSAGES | DIRECT_MESSAGES;
         let intents = intents | if self.gateway.message_content { MESSAGE_CONTENT } else { 0 };
-        let before = self.stream.clone();
+        let before = self.reader.stream.clone();
         let begin = match &before {
             Some(stream) => SessionStart::Resume(&stream.position),
             None => {
@@ -248,14 +244,7 @@ impl GatewayState<'_> {
             }
             note_next_within(SILENCE_MAX);
         });
-        let mut taker = EventReader {
-            bots: self.bots,
-            arrivals: self.arrivals,
-            api: self.gateway.api,
-            stream: before.clone(),
-            missed: self.missed.clone(),
-        };
-        let (taken, behind, up) = (&self.taken, &mut self.behind, &mut self.up);
+        let (taken, behind, up, reader) = (&self.taken, &mut self.behind, &mut self.up, &mut self.reader);
         let taking = async {
             while let Some(event) = came.recv().await {
                 let number = event.number;
@@ -266,19 +255,19 @@ impl GatewayState<'_> {
                     has_begun.store(true, Ordering::Relaxed);
                     heard.note_poll(CHANNEL);
                 }
-                if taker.take(event).await.is_none() {
+                if reader.take(event).await.is_none() {
                     break;
                 }
                 taken.store(number, Ordering::Release);
                 // A store that failed has had a shorter time noted.
                 note_next_within(SILENCE_MAX);
                 PULSE.note_answer(usize::from(!begun));
-                let Some(stream) = taker.stream.as_ref().filter(|_| begun) else { continue };
+                let Some(stream) = reader.stream.as_ref().filter(|_| begun) else { continue };
                 if !resumed {
                     let session = stream.position.session.clone();
-                    let asking = MissedMessages::begin(taker.bots, taker.arrivals, session, behind);
+                    let asking = MissedMessages::begin(reader.bots, reader.arrivals, session, behind);
                     let Some(missed) = asking.await else { break };
-                    taker.missed = Some(missed);
+                    reader.missed = Some(missed);
                 }
                 if let Some(announce) = announce.take() {
                     announce();
@@ -286,7 +275,6 @@ impl GatewayState<'_> {
             }
         };
         let (ended, ()) = tokio::join!(speaking, taking);
-        (self.stream, self.missed) = (taker.stream, taker.missed);
         self.at_first = false;
         ended
     }
@@ -294,7 +282,8 @@ impl GatewayState<'_> {
     /// Notes how far the stream was read, so that less comes again.
     async fn note(&mut self, bot: &DiscordBot) {
         let number = self.taken.load(Ordering::Acquire);
-        let Some(stream) = self.stream.as_mut().filter(|stream| stream.position.number < number) else {
+        let Some(stream) = self.reader.stream.as_mut().filter(|stream| stream.position.number < number)
+        else {
             return;
         };
         stream.position.number = number;

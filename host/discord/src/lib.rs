@@ -108,49 +108,32 @@ pub async fn speak(service: DiscordService, stop: CancellationToken) -> Result<(
     Ok(())
 }
 
-/// The bot, once Discord has said who it is, and where events come from; `None` on `stop`.
+/// The bot, once Discord has said who it is, and where events come from; waits for a network that is
+/// down. `None` on `stop`.
 async fn open(
     service: DiscordService,
     stop: &CancellationToken,
 ) -> Result<Option<(Arc<DiscordBot>, GatewayAddress)>, ServeError> {
-    service.config.check()?;
-    let address = service.config.address()?;
-    let Config { message_content, .. } = service.config;
-    let token_place = service.config.token_at().place();
+    let DiscordService { config, token, services } = service;
+    config.check()?;
+    let (address, cdn) = (config.address()?, config.cdn()?);
+    let (message_content, token_place) = (config.message_content, config.token_at().place());
     let gateway = GatewayAddress { api: address.reach, message_content, token_place };
     let soon = stop.child_token();
-    let api = DiscordApi::new(address, service.token.clone(), soon.clone());
+    let api = DiscordApi::new(address, token, soon.clone());
     let api = api.map_err(|failure| ServeError::Client(failure.to_string()))?;
-    let api = Arc::new(api.of_node(service.services.store.clone()));
-    let me = fetch_account(&api, stop).await.map_err(|_| gateway.token_error(401))?;
-    let Some(me) = me else { return Ok(None) };
-    Ok(Some((Arc::new(bot(service, api, me, soon)?), gateway)))
-}
-
-/// The bot's account; waits for a network that is down, and fails for a token that is refused.
-/// `None` on `stop`.
-async fn fetch_account(api: &DiscordApi, stop: &CancellationToken) -> Result<Option<BotUser>, ApiFailure> {
+    let api = Arc::new(api.of_node(services.store.clone()));
     let asks_for = |failure: &ApiFailure| (*failure != ApiFailure::Unauthorized).then_some(Duration::ZERO);
     let pauses = (Duration::from_secs(1), Duration::from_secs(30));
-    wait_for("Discord", pauses, stop, || BotUser::ask(api), asks_for).await
-}
-
-fn bot(
-    service: DiscordService,
-    api: Arc<DiscordApi>,
-    me: BotUser,
-    soon: CancellationToken,
-) -> Result<DiscordBot, ServeError> {
-    let DiscordService { config, services, .. } = service;
-    let cdn = config.cdn()?;
+    let asked = wait_for("Discord", pauses, stop, || BotUser::ask(&api), asks_for).await;
+    let Some(me) = asked.map_err(|_| gateway.token_error(401))? else { return Ok(None) };
     let reach = if cdn.is_some() { ServerScope::Loopback } else { ServerScope::Remote };
     let client =
         client(reach, AGENT).build().map_err(|error| ServeError::Client(error.without_url().to_string()))?;
     // In the store another bot's messages never meet this one's.
     let channel = format!("{CHANNEL}-{}", me.id);
-    let people = configured_people(&config);
-    Ok(DiscordBot {
-        base: services.base((CHANNEL, channel), soon, people, NO_ALBUMS),
+    let bot = DiscordBot {
+        base: services.base((CHANNEL, channel), soon, configured_people(&config), NO_ALBUMS),
         api,
         cdn: Arc::new(Cdn { client, instead: cdn.map(|address| address.url) }),
         presence: services.presence,
@@ -158,5 +141,6 @@ fn bot(
         menu: Arc::new(services.menu),
         acks: Acks::default(),
         answers: Arc::new(Semaphore::new(ANSWERS_AT_ONCE_MAX)),
-    })
+    };
+    Ok(Some((Arc::new(bot), gateway)))
 }

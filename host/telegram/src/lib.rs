@@ -121,34 +121,32 @@ pub async fn speak(service: TelegramService, stop: CancellationToken) -> Result<
     Ok(())
 }
 
-/// The bot, once Telegram has said who it is; `None` on `stop`.
+/// The bot, once Telegram has said who it is; waits for a network that is down. `None` on `stop`.
 async fn open(
     service: TelegramService,
     stop: &CancellationToken,
 ) -> Result<Option<Arc<TelegramBot>>, ServeError> {
-    service.config.check()?;
-    let address = service.config.address()?;
-    let place = service.config.token_at().place();
+    let TelegramService { config, token, services } = service;
+    config.check()?;
+    let place = config.token_at().place();
     let ended = |failure: ApiFailure| poll_error(failure, &place);
     let soon = stop.child_token();
-    let pace = Pace::new(service.config.flood_limits, soon.clone());
-    let pace = pace.of_node(service.services.store.clone());
-    let api = Arc::new(TelegramApi::new(address, service.token.clone(), pace).map_err(ended)?);
-    let Some(me) = fetch_account(&api, stop).await.map_err(ended)? else { return Ok(None) };
-    let moves = Moves::new(service.services.store.load_moves(&channel_of(&me)).await?);
-    Ok(Some(Arc::new(bot(service, api, (me, moves), soon))))
-}
-
-/// The bot's account, which is asked for before anything else; waits for a network that is down.
-/// `None` on `stop`.
-async fn fetch_account(api: &TelegramApi, stop: &CancellationToken) -> Result<Option<BotUser>, ApiFailure> {
+    let pace = Pace::new(config.flood_limits, soon.clone()).of_node(services.store.clone());
+    let api = Arc::new(TelegramApi::new(config.address()?, token, pace).map_err(ended)?);
     let asks_for = |failure: &ApiFailure| match failure {
         ApiFailure::Unauthorized(_) => None,
         ApiFailure::TooMany(asked) => Some(*asked),
         _ => Some(Duration::ZERO),
     };
     let pauses = (Duration::from_millis(500), Duration::from_secs(10));
-    wait_for("Telegram", pauses, stop, || BotUser::ask(api), asks_for).await
+    let asked = wait_for("Telegram", pauses, stop, || BotUser::ask(&api), asks_for).await;
+    let Some(me) = asked.map_err(ended)? else { return Ok(None) };
+    // In the store another bot's update ids never meet this one's.
+    let channel = format!("telegram-{}", me.id);
+    let moves = Moves::new(services.store.load_moves(&channel).await?);
+    let base = services.base((CHANNEL, channel), soon, configured_people(&config), ALBUMS);
+    let answers = Arc::new(Semaphore::new(ANSWERS_AT_ONCE_MAX));
+    Ok(Some(Arc::new(TelegramBot { base, api, presence: services.presence, moves, me, answers })))
 }
 
 fn poll_error(failure: ApiFailure, place: &str) -> ServeError {
@@ -159,22 +157,4 @@ fn poll_error(failure: ApiFailure, place: &str) -> ServeError {
         )),
         other => ServeError::Client(other.to_string()),
     }
-}
-
-/// In the store another bot's update ids never meet this one's.
-fn channel_of(me: &BotUser) -> String {
-    format!("telegram-{}", me.id)
-}
-
-fn bot(
-    service: TelegramService,
-    api: Arc<TelegramApi>,
-    (me, moves): (BotUser, Moves),
-    soon: CancellationToken,
-) -> TelegramBot {
-    let TelegramService { config, services, .. } = service;
-    let people = configured_people(&config);
-    let base = services.base((CHANNEL, channel_of(&me)), soon, people, ALBUMS);
-    let answers = Arc::new(Semaphore::new(ANSWERS_AT_ONCE_MAX));
-    TelegramBot { base, api, presence: services.presence, moves, me, answers }
 }

@@ -186,9 +186,10 @@ fn answers(message: &Message, sender: i64, rules: &AccessRules) -> Option<WaitRe
 /// An update with its fate, which its sender decides before anything else.
 async fn judge_update(bot: &TelegramBot, update: Update, raw: &str) -> NewUpdate {
     let update_id = update.update_id;
+    let bare = |fate| NewUpdate { update_id, album: None, message: None, raw: String::new(), fate };
     let ignored = |why: &str, chat: Option<i64>| {
         tracing::debug!(update_id, why, chat, "an update is ignored");
-        NewUpdate { update_id, album: None, message: None, raw: String::new(), fate: UpdateFate::Ignored }
+        bare(UpdateFate::Ignored)
     };
     let rules = bot.rules();
     let (message, edited) = match (update.message, update.edited) {
@@ -201,16 +202,10 @@ async fn judge_update(bot: &TelegramBot, update: Update, raw: &str) -> NewUpdate
         SenderReply::Ignore(why) => ignored(why, chat),
         // They were told when they wrote it.
         SenderReply::Tell(_) if edited => ignored("an edit of a stranger", chat),
-        SenderReply::Tell(sender) => {
-            let fate = UpdateFate::Stranger(bot.stranger(&message, sender).await);
-            NewUpdate { update_id, album: None, message: None, raw: String::new(), fate }
-        }
+        SenderReply::Tell(sender) => bare(UpdateFate::Stranger(bot.stranger(&message, sender).await)),
         // It changes what waits; what ran, or was not meant for this bot, stays as it is.
         SenderReply::Serve(_) if edited => match Update::as_sent(raw) {
-            Some(raw) => {
-                let message = message.name();
-                NewUpdate { update_id, album: None, message, raw, fate: UpdateFate::Edited }
-            }
+            Some(raw) => NewUpdate { message: message.name(), raw, ..bare(UpdateFate::Edited) },
             None => ignored("an edit that cannot be read", chat),
         },
         SenderReply::Serve(_) if !is_for_bot(&message, &rules) => ignored("not meant for this bot", chat),
@@ -222,8 +217,8 @@ async fn judge_update(bot: &TelegramBot, update: Update, raw: &str) -> NewUpdate
                 queue: queue_of(&message, &rules),
                 answers: answers(&message, sender, &rules),
             };
-            let (album, raw, fate) = (message.album(), raw.to_owned(), UpdateFate::Pending(headers));
-            NewUpdate { update_id, album, message: message.name(), raw, fate }
+            let (album, message, raw) = (message.album(), message.name(), raw.to_owned());
+            NewUpdate { album, message, raw, ..bare(UpdateFate::Pending(headers)) }
         }
     }
 }

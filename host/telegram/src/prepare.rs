@@ -84,23 +84,19 @@ pub(super) fn prepare(
         prepared.notices.push(notice.to_owned());
         return TelegramAction::Run(Box::new(prepared));
     }
-    let meant = match read_intent(captioned, &rules.me) {
+    let words = match read_intent(captioned, &rules.me) {
         MessageIntent::ForAnother if in_group => return TelegramAction::Nothing,
         // Nobody else is there to be meant.
-        MessageIntent::ForAnother => MessageIntent::Command(captioned.text.clone()),
-        meant => meant,
+        MessageIntent::ForAnother => (captioned.text.clone(), true),
+        MessageIntent::Command(text) => (text, true),
+        MessageIntent::Mention(text) | MessageIntent::Said(text) => (text, false),
     };
     // Words are about what they reply to. What is sent on has none of its sender's own.
     let uses_replied = captioned.besides.forwarded.is_none();
-    let is_command = matches!(&meant, MessageIntent::Command(_));
-    let text = match meant {
-        MessageIntent::Command(text) | MessageIntent::Mention(text) | MessageIntent::Said(text) => text,
-        MessageIntent::ForAnother => String::new(),
-    };
     let replied = first.reply_to.as_ref().filter(|_| uses_replied).and_then(|message| {
         Some(RequestFiles::Replied { files: vec![message.media.clone()?], album: message.album() })
     });
-    prepared.into_action((text, is_command), replied, rules.people.may_begin_anew(sender))
+    prepared.into_action(words, replied, rules.people.may_begin_anew(sender))
 }
 
 /// How the parts of a message want to be taken: as any of them says.

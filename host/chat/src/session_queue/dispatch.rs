@@ -222,7 +222,10 @@ enum InboxRead {
 async fn read(store: Store, channel: String, (wanted, room): (InboxQuery, usize)) -> InboxRead {
     loop {
         let found = match &wanted {
-            InboxQuery::Session(session) => queue(&store, &channel, session).await,
+            InboxQuery::Session(session) => store
+                .load_waiting(&channel, session, size(LANE_UNITS_MAX))
+                .await
+                .map(|messages| InboxRead::Session(session.clone(), messages)),
             InboxQuery::Sessions => {
                 store.sessions(&channel, size(SESSIONS_READ_MAX), size(room)).await.map(InboxRead::Sessions)
             }
@@ -240,11 +243,6 @@ async fn release(store: Store, channel: String, held: BTreeSet<SessionId>) {
     if let Err(error) = store.release(&channel, held).await {
         tracing::debug!(%error, "sessions are left to other nodes later");
     }
-}
-
-async fn queue(store: &Store, channel: &str, session: &SessionId) -> Result<InboxRead, StoreError> {
-    let messages = store.load_waiting(channel, session, size(LANE_UNITS_MAX)).await?;
-    Ok(InboxRead::Session(session.clone(), messages))
 }
 
 fn size(count: usize) -> u32 {

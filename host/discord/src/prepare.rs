@@ -18,12 +18,6 @@ use cofferdam_store::QueueMode;
 /// What a message asks for.
 pub(super) type DiscordAction = handler::MessageAction<ReplyTarget, DiscordFile>;
 
-/// What the words of a message are.
-enum MessageIntent {
-    Command(String),
-    Said(String),
-}
-
 /// Whether a message says that it is for this bot: in private each is, as is each command; in
 /// guilds a mention, a reply to one of the bot's, or anything where the guild is there for that.
 pub(super) fn is_for_us(message: &Message, rules: &AccessRules) -> bool {
@@ -44,9 +38,9 @@ pub(super) fn is_for_us(message: &Message, rules: &AccessRules) -> bool {
 
 /// How a message wants to be taken.
 pub(super) fn queue_of(message: &Message, rules: &AccessRules) -> QueueMode {
-    match read_intent(message, rules) {
-        MessageIntent::Command(text) if steer_text(&text).is_some() => QueueMode::Steer,
-        MessageIntent::Command(_) | MessageIntent::Said(_) => QueueMode::Turn,
+    match read_words(message, rules) {
+        (text, true) if steer_text(&text).is_some() => QueueMode::Steer,
+        _ => QueueMode::Turn,
     }
 }
 
@@ -70,10 +64,7 @@ pub(super) fn prepare(message: Message, rules: &AccessRules) -> DiscordAction {
         about: about(&message, rules.me.id),
         profiles: rules.place(message.guild).profiles.clone(),
     };
-    let words = match read_intent(&message, rules) {
-        MessageIntent::Command(text) => (text, true),
-        MessageIntent::Said(text) => (text, false),
-    };
+    let words = read_words(&message, rules);
     let replied = match message.replied {
         RepliedMessage::Message(to) if !to.files.is_empty() => {
             Some(RequestFiles::Replied { files: to.files, album: None })
@@ -83,22 +74,23 @@ pub(super) fn prepare(message: Message, rules: &AccessRules) -> DiscordAction {
     question.into_action(words, replied, rules.people.may_begin_anew(sender))
 }
 
-fn read_intent(message: &Message, rules: &AccessRules) -> MessageIntent {
+/// The words of a message, and whether they are a command.
+fn read_words(message: &Message, rules: &AccessRules) -> (String, bool) {
     if let Some(command) = &message.command {
-        return MessageIntent::Command(command::text(command, &rules.menu));
+        return (command::text(command, &rules.menu), true);
     }
     // What is sent on are nobody's own words.
     if message.forwarded.is_some() {
-        return MessageIntent::Said(String::new());
+        return (String::new(), false);
     }
     let (text, me) = (message.words(), next_mention(rules.me.id));
     // What follows is a command as it was typed: a mention within it is part of its arguments.
     let at_first = parse_command(text_after_mention(text, &me).unwrap_or(text), Some(&rules.me.name));
     match at_first {
-        CommandLine::Command(text) => MessageIntent::Command(text),
+        CommandLine::Command(text) => (text, true),
         // Nobody else is there to be meant.
         CommandLine::ForAnother | CommandLine::Plain(_) => {
-            MessageIntent::Said(strip_mention(text, &me).unwrap_or_else(|| text.to_owned()))
+            (strip_mention(text, &me).unwrap_or_else(|| text.to_owned()), false)
         }
     }
 }

@@ -74,9 +74,9 @@ impl MissedMessages {
             if let Some(at) = place_read(&place) {
                 let after = last.max(first_id_of(now_ms() - AGE_MAX_MS));
                 match ask_place(&self.bots, &self.arrivals, at, after).await {
-                    CatchUp::Until(last) => known.push(ReplyPlace { place: place.clone(), last }),
-                    CatchUp::Gone => {}
-                    CatchUp::Stops => return,
+                    Ok(last) => known.push(ReplyPlace { place: place.clone(), last }),
+                    Err(Unasked::Gone) => {}
+                    Err(Unasked::Stops) => return,
                 }
             }
             self.open.send_modify(|open| open.retain(|one| one.place != place));
@@ -101,27 +101,23 @@ impl MissedMessages {
     }
 }
 
-/// What came of asking a place.
-enum CatchUp {
-    /// All up to this message are known.
-    Until(Snowflake),
+/// Why a place is not asked to its end.
+enum Unasked {
     /// The bot cannot look there any more.
     Gone,
     Stops,
 }
 
+/// Asks a place; all up to the message that comes back are known then.
 async fn ask_place(
     bots: &Bots,
     arrivals: &mpsc::Sender<Arrival>,
     (guild, channel): (Option<Snowflake>, Snowflake),
     mut after: Snowflake,
-) -> CatchUp {
+) -> Result<Snowflake, Unasked> {
     for _ in 0..PAGES_MAX {
         let bot = bots.borrow().clone();
-        let mut page = match page(&bot, channel, after).await {
-            Ok(page) => page,
-            Err(asked) => return asked,
-        };
+        let mut page = page(&bot, channel, after).await?;
         page.sort_by_key(|message| id(&message["id"]));
         for message in &mut page {
             let Some(number) = id(&message["id"]).filter(|number| *number > after) else { continue };
@@ -130,22 +126,20 @@ async fn ask_place(
             if let Some(guild) = guild {
                 message["guild_id"] = guild.to_string().into();
             }
-            if let Some(judged) = judge_message(&bot, message).await
-                && keep(&bot, arrivals, judged, None).await.is_none()
-            {
-                return CatchUp::Stops;
+            if let Some(judged) = judge_message(&bot, message).await {
+                keep(&bot, arrivals, judged, None).await.ok_or(Unasked::Stops)?;
             }
         }
         if page.len() < PAGE {
-            return CatchUp::Until(after);
+            return Ok(after);
         }
     }
     tracing::warn!(channel, "too many messages were missed; the latest are not looked at");
-    CatchUp::Until(after)
+    Ok(after)
 }
 
 /// Messages after one; waits for a network that is down.
-async fn page(bot: &DiscordBot, channel: Snowflake, after: Snowflake) -> Result<Vec<Value>, CatchUp> {
+async fn page(bot: &DiscordBot, channel: Snowflake, after: Snowflake) -> Result<Vec<Value>, Unasked> {
     let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
     let query = [("after", after.to_string()), ("limit", PAGE.to_string())];
     loop {
@@ -154,12 +148,12 @@ async fn page(bot: &DiscordBot, channel: Snowflake, after: Snowflake) -> Result<
             Ok(_) => return Ok(Vec::new()),
             Err(failure @ ApiFailure::Refused { .. }) => {
                 tracing::info!(channel, %failure, "a place cannot be asked for what was said meanwhile");
-                return Err(CatchUp::Gone);
+                return Err(Unasked::Gone);
             }
-            Err(ApiFailure::Unauthorized) => return Err(CatchUp::Stops),
+            Err(ApiFailure::Unauthorized) => return Err(Unasked::Stops),
             Err(_) => {}
         }
         let pause = tokio::time::sleep(backoff.pause());
-        bot.base.stop.soon.run_until_cancelled(pause).await.ok_or(CatchUp::Stops)?;
+        bot.base.stop.soon.run_until_cancelled(pause).await.ok_or(Unasked::Stops)?;
     }
 }

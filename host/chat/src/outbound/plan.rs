@@ -47,21 +47,14 @@ pub fn plan(
         bundles(fits.into_iter().map(|file| choose_form(file, channel_limits)).collect(), channel_limits);
 
     let mut parts = Vec::new();
-    match files.first_mut() {
-        Some(first)
-            if opening == FirstMessage::Fresh
-                && response.voice.is_none()
-                && is_caption(&said, channel_limits) =>
-        {
+    let carries_files =
+        opening == FirstMessage::Fresh && response.voice.is_none() && !said.text.trim().is_empty();
+    match files.first_mut().filter(|_| carries_files) {
+        Some(first) if (channel_limits.length)(&said) <= channel_limits.caption_units_max => {
             let said = said.truncate_spans();
             (first.caption, first.caption_spans) = (Some(said.text), said.spans);
         }
-        Some(first)
-            if opening == FirstMessage::Fresh
-                && channel_limits.first_text_carries_files
-                && response.voice.is_none()
-                && !said.text.trim().is_empty() =>
-        {
+        Some(first) if channel_limits.first_text_carries_files => {
             parts = text_parts(&said, channel_limits);
             let words = StyledText::read(parts[0].kind, &parts[0].body).unwrap_or_default();
             (first.caption, first.caption_spans) = (Some(words.text), words.spans);
@@ -91,10 +84,6 @@ fn to_rich(text: String, markdown_from: Option<usize>) -> StyledText {
         shown => said.push(shown),
     }
     said
-}
-
-fn is_caption(said: &StyledText, channel_limits: &ChannelLimits) -> bool {
-    !said.text.trim().is_empty() && (channel_limits.length)(said) <= channel_limits.caption_units_max
 }
 
 fn choose_form(file: OutgoingAttachment, channel_limits: &ChannelLimits) -> BundledFile {

@@ -90,10 +90,8 @@ impl ApprovalTarget {
 
     /// The chat and the number of a message that shows an approval, as the store keeps them.
     fn message(&self, kept: &str) -> (i64, Option<i64>) {
-        match kept.split_once('/') {
-            Some((chat, id)) => (chat.parse().unwrap_or(self.target.chat), id.parse().ok()),
-            None => (self.target.chat, kept.parse().ok()),
-        }
+        let (chat, id) = kept.split_once('/').unwrap_or(("", kept));
+        (chat.parse().unwrap_or(self.target.chat), id.parse().ok())
     }
 
     async fn send(&self, id: &str, text: &str) -> Result<String, ApiFailure> {

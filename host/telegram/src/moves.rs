@@ -2,7 +2,6 @@
 //! its home, goes on being used; what is sent goes to the new one.
 
 use super::bot::TelegramBot;
-use super::wire::Message;
 use cofferdam_core::lock::lock;
 use cofferdam_store::{MOVES_MAX, StoreError};
 use std::collections::VecDeque;
@@ -56,16 +55,6 @@ impl Moves {
 }
 
 impl TelegramBot {
-    /// Notes what a message reports of a move, if it does; `None` once the bot stops.
-    ///
-    /// Only Telegram makes such messages: nobody can write one.
-    pub(super) async fn note_message(&self, message: &Message) -> Option<()> {
-        match message.moved {
-            None => Some(()),
-            Some((from, to)) => self.moved(from, to).await,
-        }
-    }
-
     /// Learns of those that other nodes have noted. Costs one small look where there are none.
     pub(super) async fn learn_moves(&self) -> Result<(), StoreError> {
         let base = &self.base;

@@ -137,8 +137,9 @@ async fn take(
         match Update::read(raw.get()) {
             Some(mut update) => {
                 presses.extend(update.press.take());
-                if let Some(message) = &update.message {
-                    bot.note_message(message).await?;
+                // Only Telegram makes such messages: nobody can write one.
+                if let Some((from, to)) = update.message.as_ref().and_then(|message| message.moved) {
+                    bot.moved(from, to).await?;
                 }
                 updates.push(judge_update(bot, update, raw.get()).await);
             }

@@ -40,14 +40,14 @@ pub trait EditableMessage: Send + Sync + 'static {
     ///
     /// # Errors
     /// Why nobody knows whether it is there, for the log.
-    async fn send(&self, text: &StyledText) -> Result<String, SendError>;
+    async fn send(&self, text: &StyledText) -> Result<i64, SendError>;
 
     /// Gives it another text.
     ///
     /// # Errors
     /// [`SendError::Later`] where it is left out, `Refused` and `Gone` where the message is not
     /// there any more; after the others the text may still arrive.
-    async fn edit(&self, id: &str, text: &StyledText) -> Result<(), SendError>;
+    async fn edit(&self, id: i64, text: &StyledText) -> Result<(), SendError>;
 }
 
 /// The message of one turn.
@@ -59,16 +59,16 @@ pub struct Placeholder<D> {
 }
 
 /// What there is of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PlaceholderState {
     /// Nothing yet.
     None,
     /// It was begun, and is there once however often it is sent.
     Begun,
     /// The message.
-    Shown(String),
+    Shown(i64),
     /// The message, with an edit of which nobody knows whether it will still arrive.
-    Doubtful(String),
+    Doubtful(i64),
     /// Nothing, and nothing more will come: somebody deleted it, or it may or may not have been
     /// sent.
     Over,
@@ -91,8 +91,8 @@ impl PlaceholderRef {
         // No request about it is under way any more: one that overtook the answer would take its
         // place.
         let left = shown.and_then(|shown| match shown.state {
-            PlaceholderState::Shown(id) => id.parse().ok().map(Self::Edit),
-            PlaceholderState::Doubtful(id) => id.parse().ok().map(Self::Delete),
+            PlaceholderState::Shown(id) => Some(Self::Edit(id)),
+            PlaceholderState::Doubtful(id) => Some(Self::Delete(id)),
             PlaceholderState::None | PlaceholderState::Begun | PlaceholderState::Over => None,
         });
         let opening = match left {
@@ -115,7 +115,9 @@ impl<D: EditableMessage> Placeholder<D> {
             None => PlaceholderState::None,
             Some(store::Placeholder::Unknown) if D::IS_SENT_ONCE => PlaceholderState::Begun,
             Some(store::Placeholder::Unknown) => PlaceholderState::Over,
-            Some(store::Placeholder::Sent(id)) => PlaceholderState::Shown(id),
+            Some(store::Placeholder::Sent(id)) => {
+                id.parse().map_or(PlaceholderState::Over, PlaceholderState::Shown)
+            }
         };
         LiveStatus::start(Self { store, turn, draft, state }, PATIENCE)
     }
@@ -152,18 +154,16 @@ impl<D: EditableMessage> TurnDisplay for Placeholder<D> {
 impl<D: EditableMessage> Placeholder<D> {
     /// Sends or edits; returns what there is then.
     async fn show_text(&self, text: &StyledText) -> PlaceholderState {
-        match &self.state {
+        match self.state {
             PlaceholderState::None | PlaceholderState::Begun => self.send(text).await,
             // Another node may have put its answer in this place.
-            PlaceholderState::Shown(_) if !self.store.has_lease() => self.state.clone(),
+            PlaceholderState::Shown(_) if !self.store.has_lease() => self.state,
             PlaceholderState::Shown(id) => match self.draft.edit(id, text).await {
-                Ok(()) | Err(SendError::Later(_)) => self.state.clone(),
+                Ok(()) | Err(SendError::Later(_)) => self.state,
                 Err(SendError::Refused(_) | SendError::Gone(_)) => PlaceholderState::Over,
-                Err(SendError::Unreachable(_) | SendError::TooSlow(_)) => {
-                    PlaceholderState::Doubtful(id.clone())
-                }
+                Err(SendError::Unreachable(_) | SendError::TooSlow(_)) => PlaceholderState::Doubtful(id),
             },
-            PlaceholderState::Doubtful(_) | PlaceholderState::Over => self.state.clone(),
+            PlaceholderState::Doubtful(_) | PlaceholderState::Over => self.state,
         }
     }
 
@@ -180,7 +180,7 @@ impl<D: EditableMessage> Placeholder<D> {
     async fn send_text(&self, text: &StyledText) -> PlaceholderState {
         if !self.store.has_lease() {
             // Another node may show the turn.
-            return self.state.clone();
+            return self.state;
         }
         let sent = match self.draft.send(text).await {
             Ok(sent) => sent,
@@ -189,7 +189,7 @@ impl<D: EditableMessage> Placeholder<D> {
                 return PlaceholderState::Over;
             }
         };
-        if let Err(error) = self.store.mark_placeholder_sent(&self.turn, &sent).await {
+        if let Err(error) = self.store.mark_placeholder_sent(&self.turn, &sent.to_string()).await {
             tracing::warn!(turn = %self.turn, %error, "a placeholder would be forgotten by a crash now");
         }
         PlaceholderState::Shown(sent)
@@ -233,12 +233,12 @@ mod tests {
 
         async fn room(&self) {}
 
-        async fn send(&self, text: &StyledText) -> Result<String, SendError> {
+        async fn send(&self, text: &StyledText) -> Result<i64, SendError> {
             self.0.lock().expect("paper").push(format!("sent {}", text.text));
-            Ok("1".to_owned())
+            Ok(1)
         }
 
-        async fn edit(&self, id: &str, text: &StyledText) -> Result<(), SendError> {
+        async fn edit(&self, id: i64, text: &StyledText) -> Result<(), SendError> {
             self.0.lock().expect("paper").push(format!("{id} is {}", text.text));
             Ok(())
         }
@@ -258,9 +258,9 @@ mod tests {
         store.note_taken_over();
         shown.show(says()).await;
         assert_eq!(*shown.draft.0.lock().expect("paper"), ["sent ⏳ works", "1 is ⏳ works"]);
-        assert_eq!(shown.state, PlaceholderState::Shown("1".to_owned()));
+        assert_eq!(shown.state, PlaceholderState::Shown(1));
         for state in [PlaceholderState::None, PlaceholderState::Begun] {
-            let mut fresh = shows(state.clone());
+            let mut fresh = shows(state);
             fresh.begin().await;
             fresh.show(says()).await;
             assert_eq!((fresh.draft.0.lock().expect("paper").len(), &fresh.state), (0, &state));

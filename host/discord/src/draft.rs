@@ -33,7 +33,7 @@ impl EditableMessage for Draft {
 
     async fn room(&self) {}
 
-    async fn send(&self, text: &StyledText) -> Result<String, SendError> {
+    async fn send(&self, text: &StyledText) -> Result<i64, SendError> {
         let id = match self.target.open_interaction(now_ms()) {
             Some(of) => {
                 let route = Route::on_answer(route::EDIT_ANSWER, of);
@@ -45,17 +45,14 @@ impl EditableMessage for Draft {
                 self.bot.create(channel, message(text, nonce, self.target.reply_to), None).await?
             }
         };
-        id.parse::<i64>().map_err(|_| SendError::Gone("somebody has deleted it".to_owned()))?;
-        Ok(id)
+        id.parse::<i64>().map_err(|_| SendError::Gone("somebody has deleted it".to_owned()))
     }
 
-    async fn edit(&self, id: &str, text: &StyledText) -> Result<(), SendError> {
-        let (Some(channel), Ok(message)) = (self.target.channel(), id.parse()) else {
-            return Err(nowhere());
-        };
+    async fn edit(&self, id: i64, text: &StyledText) -> Result<(), SendError> {
+        let channel = self.target.channel().ok_or_else(nowhere)?;
         let route = match self.target.open_interaction(now_ms()) {
             Some(of) => Route::on_answer(route::EDIT_ANSWER, of),
-            None => Route::bot(route::EDIT, &[channel, message]),
+            None => Route::bot(route::EDIT, &[channel, id]),
         };
         let (text, at_once) = (payload(text), (REQUEST_MAX, BucketWait::Now));
         self.bot.api.call_within(&route, RequestBody::Json(&text), at_once).await?;

@@ -26,18 +26,15 @@ impl EditableMessage for Draft {
         self.bot.api.pace.spare(self.target.chat).await;
     }
 
-    async fn send(&self, text: &StyledText) -> Result<String, SendError> {
+    async fn send(&self, text: &StyledText) -> Result<i64, SendError> {
         let (api, chat) = (&self.bot.api, self.target.chat);
         let id = api.pace.send_noted(chat, api.send(self.target, text)).await?;
         let unknown = |_| SendError::Unreachable("Telegram tells no id of it".to_owned());
-        id.parse::<i64>().map_err(unknown)?;
-        Ok(id)
+        id.parse::<i64>().map_err(unknown)
     }
 
-    async fn edit(&self, id: &str, text: &StyledText) -> Result<(), SendError> {
+    async fn edit(&self, id: i64, text: &StyledText) -> Result<(), SendError> {
         let (api, chat) = (&self.bot.api, self.target.chat);
-        let unknown = |_| SendError::Gone(format!("{id} is no message's id"));
-        let message = id.parse::<i64>().map_err(unknown)?;
-        Ok(api.pace.send_noted(chat, api.edit(chat, message, text)).await?)
+        Ok(api.pace.send_noted(chat, api.edit(chat, id, text)).await?)
     }
 }

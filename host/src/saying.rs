@@ -90,15 +90,14 @@ impl MessageSender {
             return Err(ToolError::new(code, said));
         };
         let private = kept?;
-        let Ok(ids) = tokio::time::timeout_at(until, await_sent(&store, &turn, &cancel)).await else {
+        let sent = await_sent(&store, &turn, (channel.clone(), private.chat), &cancel);
+        tokio::time::timeout_at(until, sent).await.unwrap_or_else(|_| {
             let said = format!(
                 "{channel} has not taken it within {} s; it is kept, and goes out as soon as {channel} takes it",
                 patience.as_secs()
             );
-            return Err(ToolError::new(ErrorCode::TimedOut, said));
-        };
-        let message_id = ids?.into_iter().next().unwrap_or_default();
-        Ok(SentMessage { channel, channel_id: private.chat, message_id })
+            Err(ToolError::new(ErrorCode::TimedOut, said))
+        })
     }
 
     fn store(&self) -> Result<Store, ToolError> {

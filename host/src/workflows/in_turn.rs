@@ -10,18 +10,19 @@ mod run;
 pub(super) use run::{BeganInTurn, describe_duration, event};
 
 use super::executor::failed_end;
-use super::executor::people::{keep_and_send, lost_problem, recipient_denied, retry_reach, texts};
+use super::executor::people::{
+    await_sent, keep_and_send, lost_problem, recipient_denied, retry_reach, texts,
+};
 use cofferdam_chat::runs::{CallingTurn, Served};
 use cofferdam_core::audit::{self, CallFacts, WorkflowState, sha256_hex};
 use cofferdam_core::id::{Caller, TurnId};
-use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse, SentMessage};
+use cofferdam_core::message::{OutgoingResponse, SentMessage};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::{
     KeptRun, NewMessage, NewReply, NewRun, NewTelling, NewTurnWait, RunEnd, RunOwner, SendState, TurnWaited,
     now_ms,
 };
-use cofferdam_warden::attachments::outgoing::{Addition, OutgoingFile};
 use cofferdam_warden::messaging::{MessageToSend, Messaging};
 use run::{WORKFLOW, new_run};
 use serde_json::json;
@@ -191,7 +192,7 @@ impl TurnMessaging {
         };
         let private = retry_reach(|| messenger.open(&to.sender), cancel).await?;
         if executor.store.load_send_state(&turn).await.map_err(lost_problem)? == SendState::Unknown {
-            let taken = self.hold_files(files, &turn)?;
+            let taken = executor.hold_files(files, &turn)?;
             let files = taken.attachments();
             executor.warden.note_message(audit::MessageRecord {
                 facts: of.clone(),
@@ -231,12 +232,7 @@ impl TurnMessaging {
                 return Err(ended_problem());
             }
         }
-        let out = executor.await_first_id(&turn, cancel).await;
-        let sent = out.map(|message_id| SentMessage {
-            channel: to.channel.clone(),
-            channel_id: private.chat,
-            message_id,
-        });
+        let sent = await_sent(&executor.store, &turn, (to.channel, private.chat), cancel).await;
         if let Some(run) = &run {
             self.note_task(run, &id, &sent).await?;
         }
@@ -256,15 +252,6 @@ impl TurnMessaging {
             Err(_) => return Ok(()),
         };
         self.executor.store.end_turn_task(&run.new.run, id, ended).await.map_err(lost_problem)
-    }
-
-    /// The files of a message, held until it is kept.
-    fn hold_files(&self, files: Vec<OutgoingFile>, turn: &TurnId) -> Result<Addition, ToolError> {
-        let mut addition = self.executor.warden.outgoing().addition(turn);
-        if !files.is_empty() {
-            let _: Vec<OutgoingAttachment> = addition.take(files, &|| Ok(()))?;
-        }
-        Ok(addition)
     }
 
     /// The turn that asks, where it can be gone on with.

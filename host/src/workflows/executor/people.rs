@@ -7,14 +7,14 @@ use crate::workflows::in_turn::check_message;
 use cofferdam_chat::runs::{Messenger, Runs, UnreachableReason};
 use cofferdam_core::audit::{Workflow, sha256_hex};
 use cofferdam_core::id::{Caller, TurnId};
-use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse};
+use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse, SentMessage};
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::{NewMessage, NewReply, NewWait, SendState, Store, StoreError, StoredReply, WaitState};
 use cofferdam_store::{now_ms, plain_letters};
 use cofferdam_warden::attachments::outgoing::{Addition, Outgoing, OutgoingBytes, OutgoingFile};
-use cofferdam_workflow::{PlannedWork, ReadySend, SendWork, WaitWork};
+use cofferdam_workflow::{PlannedWork, SendWork, WaitWork};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,20 +88,24 @@ where
     sent.await.unwrap_or_else(|error| Err(StoreError::Engine(Box::new(error))))
 }
 
-/// The platform's ids of a stored message, once it is out. A store that is away is looked at again:
-/// the message goes out meanwhile.
+/// A stored message in this chat of a channel, once it is out. A store that is away is looked at
+/// again: the message goes out meanwhile.
 ///
 /// # Errors
 /// `send_failed` with what the platform said.
 pub async fn await_sent(
     store: &Store,
     turn: &TurnId,
+    (channel, channel_id): (String, String),
     cancel: &CancellationToken,
-) -> Result<Vec<String>, ToolError> {
+) -> Result<SentMessage, ToolError> {
     let mut pause = LOOK;
     loop {
         match store.load_send_state(turn).await {
-            Ok(SendState::Out(ids)) => return Ok(ids),
+            Ok(SendState::Out(ids)) => {
+                let message_id = ids.into_iter().next().unwrap_or_default();
+                return Ok(SentMessage { channel, channel_id, message_id });
+            }
             Ok(SendState::Failed(why)) => {
                 return Err(ToolError::new(ErrorCode::SendFailed, one_line(&why, 500)));
             }
@@ -139,7 +143,7 @@ impl Executor {
         let turn = turn_of(run, &run.plan.tasks[n].id);
         let private = retry_reach(|| messenger.open(&ready.to.sender), cancel).await?;
         if self.store.load_send_state(&turn).await? == SendState::Unknown {
-            let addition = self.take_files(run, &ready, &turn)?;
+            let addition = self.hold_files(self.open_files(run, &ready.files)?, &turn)?;
             let files = addition.attachments();
             let response =
                 OutgoingResponse { attachments: files.clone(), ..OutgoingResponse::text(ready.text.clone()) };
@@ -177,25 +181,25 @@ impl Executor {
                 return Err(ToolError::cancelled().into());
             }
         }
-        let id = self.await_first_id(&turn, cancel).await?;
-        Ok(json!({ "channel": ready.to.channel, "channelId": private.chat, "messageId": id }))
-    }
-
-    /// The platform's id of a message, once it is out.
-    pub(in crate::workflows) async fn await_first_id(
-        &self,
-        turn: &TurnId,
-        cancel: &CancellationToken,
-    ) -> Result<String, ToolError> {
-        Ok(await_sent(&self.store, turn, cancel).await?.into_iter().next().unwrap_or_default())
+        let sent = await_sent(&self.store, &turn, (ready.to.channel, private.chat), cancel).await?;
+        Ok(json!(sent))
     }
 
     /// The files of a message, held until it is kept.
-    fn take_files(&self, run: &PreparedRun, ready: &ReadySend, turn: &TurnId) -> Result<Addition, ToolError> {
+    pub(in crate::workflows) fn hold_files(
+        &self,
+        files: Vec<OutgoingFile>,
+        turn: &TurnId,
+    ) -> Result<Addition, ToolError> {
         let mut addition = self.warden.outgoing().addition(turn);
-        if ready.files.is_empty() {
-            return Ok(addition);
+        if !files.is_empty() {
+            let _: Vec<OutgoingAttachment> = addition.take(files, &|| Ok(()))?;
         }
+        Ok(addition)
+    }
+
+    /// The files that a task sends.
+    fn open_files(&self, run: &PreparedRun, paths: &[String]) -> Result<Vec<OutgoingFile>, ToolError> {
         let place = self.place(run);
         let open = |path: &String| {
             let denied = |why: String| ToolError::new(ErrorCode::PathDenied, one_line(&why, 500));
@@ -207,9 +211,7 @@ impl Executor {
             let body = OutgoingBytes::File { path: path.clone(), file, len };
             Ok(OutgoingFile { body, name: None, mime_type: None })
         };
-        let sources = ready.files.iter().map(open).collect::<Result<Vec<_>, ToolError>>()?;
-        let _: Vec<OutgoingAttachment> = addition.take(sources, &|| Ok(()))?;
-        Ok(addition)
+        paths.iter().map(open).collect()
     }
 
     /// How the wait of a task stands; begins it.

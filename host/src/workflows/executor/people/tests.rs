@@ -104,6 +104,7 @@ async fn a_message_that_is_out_is_found_once_the_store_is_back() {
         refuses
     });
     store.load_send_state(&turn).await.expect_err("it is away");
-    let ids = await_sent(&store, &turn, &CancellationToken::new()).await;
-    assert_eq!(ids.expect("it is out"), ["77"]);
+    let chat = ("paper".to_owned(), "ben".to_owned());
+    let sent = await_sent(&store, &turn, chat, &CancellationToken::new()).await;
+    assert_eq!(sent.expect("it is out").message_id, "77");
 }

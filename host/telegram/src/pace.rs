@@ -6,7 +6,7 @@
 use super::config::FloodLimits;
 use super::failure::ApiFailure;
 use super::send::is_group;
-use cofferdam_chat::outbound::{Pacer, Rate, Recipient};
+use cofferdam_chat::outbound::{Pacer, Rate};
 use cofferdam_store::Store;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -46,7 +46,7 @@ impl Pace {
     ) -> Result<T, ApiFailure> {
         tokio::select! {
             biased;
-            () = self.pacer.turn(self.recipient(chat)) => {
+            () = self.pacer.turn(chat, self.rates(chat)) => {
                 // The wait may have been longer than the lease.
                 if let Some(store) = &self.store {
                     let unsure = |_| ApiFailure::Unreachable("this node's lease is not certain".into());
@@ -60,12 +60,12 @@ impl Pace {
 
     /// Waits until there is room for a message that can be left out.
     pub(super) async fn spare(&self, chat: i64) {
-        self.pacer.spare(self.recipient(chat)).await;
+        self.pacer.spare(chat, self.rates(chat)).await;
     }
 
     /// Waits until there is room for a sign of life, which is no message in its chat.
     pub(super) async fn sign(&self, chat: i64) {
-        self.pacer.spare(Recipient { id: chat, rates: &[] }).await;
+        self.pacer.spare(chat, &[]).await;
     }
 
     /// Makes a request, and notes the pause that Telegram asks for.
@@ -81,13 +81,12 @@ impl Pace {
         answer
     }
 
-    fn recipient(&self, chat: i64) -> Recipient {
-        let rates = match self.limits {
+    fn rates(&self, chat: i64) -> &'static [Rate] {
+        match self.limits {
             FloodLimits::Server => &[],
             FloodLimits::Telegram if is_group(chat) => GROUP,
             FloodLimits::Telegram => CHAT,
-        };
-        Recipient { id: chat, rates }
+        }
     }
 }
 

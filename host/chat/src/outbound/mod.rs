@@ -23,7 +23,7 @@ pub use content::PartContent;
 pub use deliver::{PART_FAILURES_MAX, PART_TIMEOUTS_MAX, ROUTING_ERROR, Router, SendingPart, deliver};
 pub use limits::{ChannelLimits, MediaKind, units};
 pub use markdown::markdown;
-pub use pace::{Pacer, Rate, Recipient};
+pub use pace::{Pacer, Rate};
 pub use plan::{FirstMessage, MESSAGES_MAX, plan, split_text};
 pub use rich::{SPANS_MAX, Style, StyledSpan, StyledText};
 pub(crate) use split::first_piece;

@@ -17,20 +17,12 @@ pub struct Rate {
     pub per: Duration,
 }
 
-/// Whom a message goes to, and how fast they may be sent to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Recipient {
-    /// The platform's number of the chat.
-    pub id: i64,
-    /// All of them hold; none: as fast as one likes.
-    pub rates: &'static [Rate],
-}
-
 /// Recipients that are remembered; who got nothing for as long as their rates reach is forgotten
 /// before.
 const RECIPIENTS_MAX: usize = 1024;
 
-/// Lets messages out one by one.
+/// Lets messages out one by one. A recipient is named by the platform's number of the chat; of its
+/// rates all hold, and where there are none it is sent to as fast as one likes.
 #[derive(Debug)]
 pub struct Pacer {
     all: &'static [Rate],
@@ -44,11 +36,11 @@ impl Pacer {
     }
 
     /// Returns when a message of a reply may go out. In the order of the calls for one recipient.
-    pub async fn turn(&self, to: Recipient) {
-        let at = lock(&self.book).recipient(to.id).reserve(to.rates, Instant::now());
+    pub async fn turn(&self, id: i64, rates: &[Rate]) {
+        let at = lock(&self.book).recipient(id).reserve(rates, Instant::now());
         wait_until(at).await;
         // The platform may have asked for a pause meanwhile.
-        while let Some(over) = self.held_until(to.id) {
+        while let Some(over) = self.held_until(id) {
             sleep_until(over).await;
         }
         let at = lock(&self.book).all.reserve(self.all, Instant::now());
@@ -57,14 +49,14 @@ impl Pacer {
 
     /// Returns when something may go out that can be left out as well. Dropping the future leaves
     /// it out.
-    pub async fn spare(&self, to: Recipient) {
-        while let Err(later) = self.take_spare(to) {
+    pub async fn spare(&self, id: i64, rates: &[Rate]) {
+        while let Err(later) = self.take_spare(id, rates) {
             sleep_until(later).await;
         }
     }
 
-    fn take_spare(&self, to: Recipient) -> Result<(), Instant> {
-        lock(&self.book).spare(to, self.all, Instant::now())
+    fn take_spare(&self, id: i64, rates: &[Rate]) -> Result<(), Instant> {
+        lock(&self.book).spare(id, (rates, self.all), Instant::now())
     }
 
     /// The platform takes nothing for this recipient for so long.
@@ -113,15 +105,15 @@ impl SendTimes {
     }
 
     /// Notes something that can be left out; the error is when to ask again.
-    fn spare(&mut self, to: Recipient, all: &[Rate], now: Instant) -> Result<(), Instant> {
-        let recipient = self.recipient(to.id);
+    fn spare(&mut self, id: i64, (rates, all): (&[Rate], &[Rate]), now: Instant) -> Result<(), Instant> {
+        let recipient = self.recipient(id);
         let held = recipient.held.unwrap_or(now);
-        let at = recipient.free(&spared(to.rates), now).max(held);
+        let at = recipient.free(&spared(rates), now).max(held);
         let at = at.max(self.all.free(&spared(all), now));
         if at > now {
             return Err(at);
         }
-        self.recipient(to.id).note(to.rates, now);
+        self.recipient(id).note(rates, now);
         self.all.note(all, now);
         Ok(())
     }
@@ -202,15 +194,14 @@ mod tests {
     #[test]
     fn what_can_be_left_out_leaves_room_for_a_reply() {
         let (mut book, now) = (SendTimes::default(), Instant::now());
-        let to = Recipient { id: 7, rates: CHAT };
         for _ in 0..4 {
-            assert_eq!(book.spare(to, &[], now), Ok(()));
+            assert_eq!(book.spare(7, (CHAT, &[]), now), Ok(()));
         }
-        assert_eq!(book.spare(to, &[], now), Err(now + CHAT[0].per));
+        assert_eq!(book.spare(7, (CHAT, &[]), now), Err(now + CHAT[0].per));
         assert_eq!(book.recipient(7).reserve(CHAT, now), now, "a reply goes at once");
-        assert_eq!(book.spare(Recipient { id: 8, rates: CHAT }, &[], now), Ok(()), "another chat is another");
+        assert_eq!(book.spare(8, (CHAT, &[]), now), Ok(()), "another chat is another");
         let later = now + CHAT[0].per;
-        assert_eq!(book.spare(to, &[], later), Ok(()));
+        assert_eq!(book.spare(7, (CHAT, &[]), later), Ok(()));
     }
 
     #[test]
@@ -221,7 +212,7 @@ mod tests {
         }
         let next = now + CHAT[0].per;
         assert_eq!(book.recipient(7).reserve(CHAT, now), next, "a reply that waits");
-        assert_eq!(book.spare(Recipient { id: 7, rates: &[] }, ALL, now), Ok(()));
+        assert_eq!(book.spare(7, (&[], ALL), now), Ok(()));
         assert_eq!(book.recipient(7).reserve(CHAT, now), next, "what went before is remembered");
         assert_eq!(book.all.times.len(), 1, "over all it counts");
     }
@@ -229,9 +220,9 @@ mod tests {
     #[test]
     fn the_limit_over_all_holds_back_what_can_wait_and_only_then_replies() {
         let (mut book, now) = (SendTimes::default(), Instant::now());
-        let to = |id| Recipient { id, rates: CHAT };
-        assert_eq!((book.spare(to(1), ALL, now), book.spare(to(2), ALL, now)), (Ok(()), Ok(())));
-        assert_eq!(book.spare(to(3), ALL, now), Err(now + ALL[0].per));
+        let mut spare = |id| book.spare(id, (CHAT, ALL), now);
+        assert_eq!((spare(1), spare(2)), (Ok(()), Ok(())));
+        assert_eq!(spare(3), Err(now + ALL[0].per));
         assert_eq!(book.all.reserve(ALL, now), now);
         assert_eq!(book.all.reserve(ALL, now), now + ALL[0].per);
     }
@@ -243,9 +234,8 @@ mod tests {
         pacer.hold(7, Duration::from_secs(1));
         let (now, held) = (Instant::now(), pacer.held_until(7).expect("held"));
         assert!(held > now + Duration::from_secs(50), "the longer pause counts");
-        let to = |id| Recipient { id, rates: &[] };
-        assert_eq!(pacer.take_spare(to(7)), Err(held));
-        assert_eq!((pacer.held_until(8), pacer.take_spare(to(8))), (None, Ok(())));
+        assert_eq!(pacer.take_spare(7, &[]), Err(held));
+        assert_eq!((pacer.held_until(8), pacer.take_spare(8, &[])), (None, Ok(())));
     }
 
     #[test]
@@ -263,8 +253,8 @@ mod tests {
     async fn without_rates_nothing_waits() {
         let pacer = Pacer::new(&[]);
         for _ in 0..1000 {
-            pacer.turn(Recipient { id: 7, rates: &[] }).await;
-            pacer.spare(Recipient { id: 7, rates: &[] }).await;
+            pacer.turn(7, &[]).await;
+            pacer.spare(7, &[]).await;
         }
     }
 }

@@ -3,37 +3,28 @@
 //! everything else is escaped.
 
 use cofferdam_chat::outbound::{Style, StyledSpan, StyledText};
+use std::iter::Peekable;
+use std::ops::Range;
+use std::slice::Iter;
 
 /// The text with its styles as HTML.
 pub(super) fn html(rich: &StyledText) -> String {
     let mut out = String::with_capacity(rich.text.len() * 2);
-    let mut open: Vec<&StyledSpan> = Vec::new();
-    let mut at = 0;
-    for span in &rich.spans {
-        close(rich, &mut out, &mut open, &mut at, span.start);
-        escape(&mut out, &rich.text[at..span.start]);
-        at = span.start;
-        tag(&mut out, &span.style);
-        open.push(span);
-    }
-    close(rich, &mut out, &mut open, &mut at, rich.text.len());
-    escape(&mut out, &rich.text[at..]);
+    write(&mut out, &rich.text, 0..rich.text.len(), &mut rich.spans.iter().peekable());
     out
 }
 
-/// Writes and closes what ends up to here.
-fn close<'r>(
-    rich: &'r StyledText,
-    out: &mut String,
-    open: &mut Vec<&'r StyledSpan>,
-    at: &mut usize,
-    until: usize,
-) {
-    while let Some(span) = open.pop_if(|span| span.end <= until) {
-        escape(out, &rich.text[*at..span.end]);
-        *at = span.end;
+/// Writes a part of the text, with the spans that are left and begin in it.
+fn write(out: &mut String, text: &str, part: Range<usize>, spans: &mut Peekable<Iter<'_, StyledSpan>>) {
+    let mut at = part.start;
+    while let Some(span) = spans.next_if(|span| span.start < part.end) {
+        escape(out, &text[at..span.start]);
+        tag(out, &span.style);
+        write(out, text, span.start..span.end, spans);
         out.push_str(end_tag(&span.style));
+        at = span.end;
     }
+    escape(out, &text[at..part.end]);
 }
 
 fn tag(out: &mut String, style: &Style) {

@@ -6,8 +6,7 @@
 //! channel ◄─ outbound ◄─────┘
 //! ```
 //!
-//! It knows no platform: what only a channel can do it does behind [`handler::Channel`] and
-//! [`outbound::Router`].
+//! It knows no platform: what only a channel can do it does behind [`handler::Channel`].
 
 mod activity;
 pub mod approvals;

@@ -3,7 +3,7 @@
 
 use super::api::{BucketWait, RequestBody};
 use super::approvals::{ApprovalTarget, take_choices};
-use super::bot::{CHANNEL, DiscordBot, configured_people};
+use super::bot::{BotUser, CHANNEL, DiscordBot, configured_people};
 use super::config::Config;
 use super::draft::Draft;
 use super::failure::ApiFailure;
@@ -16,7 +16,7 @@ use super::target::{ChannelRef, ReplyTarget, first_id_of};
 use super::wire::Message;
 use cofferdam_chat::approvals::{ApprovalDisplay, Changing};
 use cofferdam_chat::handler::{Channel, ChannelServices, ChannelTurn, PlatformChannel, StartDecision};
-use cofferdam_chat::outbound::{ChannelLimits, FirstMessage};
+use cofferdam_chat::outbound::{ChannelLimits, FirstMessage, SendError, SendingPart};
 use cofferdam_chat::runs::UnreachableReason;
 use cofferdam_chat::setup::{MenuEntry, RenewedSettings};
 use cofferdam_chat::{AGAIN, Activity, LiveStatus, Placeholder, PlaceholderRef};
@@ -84,8 +84,12 @@ impl Channel for DiscordBot {
         self.rules().place(target.guild).profiles.clone()
     }
 
-    fn target(kept: &str) -> Option<ReplyTarget> {
-        ReplyTarget::from_text(kept)
+    async fn send(&self, target: ReplyTarget, sending: SendingPart<'_>) -> Result<String, SendError> {
+        self.send_part(target, sending).await
+    }
+
+    async fn answers(&self) -> bool {
+        BotUser::ask(&self.api).await.is_ok()
     }
 
     fn reply_address(target: &ReplyTarget, shown: Option<Placeholder<Draft>>) -> (String, FirstMessage) {

@@ -2,17 +2,14 @@
 //! command; with files streamed from their blobs. Sent again it is there once.
 
 use super::api::{BucketWait, RequestBody};
-use super::bot::{BotUser, DiscordBot};
+use super::bot::DiscordBot;
 use super::failure::{ApiFailure, codes};
 use super::route::{self, Route, Snowflake};
 use super::target::{ChannelRef, ReplyTarget};
 use super::text::{TEXT_CHARS_MAX, length, to_markdown};
 use super::wire::id;
-use async_trait::async_trait;
 use cofferdam_chat::PlaceholderRef;
-use cofferdam_chat::outbound::{
-    ChannelLimits, FileBundle, PartContent, Router, SendError, SendingPart, StyledText,
-};
+use cofferdam_chat::outbound::{ChannelLimits, FileBundle, PartContent, SendError, SendingPart, StyledText};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_store::now_ms;
 use cofferdam_warden::attachments::outgoing::Outgoing;
@@ -68,23 +65,13 @@ pub(super) fn message(words: &StyledText, nonce: String, reply_to: Option<Snowfl
     message
 }
 
-#[async_trait]
-impl Router for DiscordBot {
-    async fn send(&self, sending: SendingPart<'_>) -> Result<String, SendError> {
-        let Some(target) = ReplyTarget::from_text(sending.target) else {
-            return Err(SendError::Refused("the stored target is unreadable".into()));
-        };
-        self.send_part(target, sending).await
-    }
-
-    async fn answers(&self) -> bool {
-        BotUser::ask(&self.api).await.is_ok()
-    }
-}
-
 impl DiscordBot {
-    async fn send_part(&self, target: ReplyTarget, sending: SendingPart<'_>) -> Result<String, SendError> {
-        let SendingPart { turn, part, after, .. } = sending;
+    /// Sends a part of a reply.
+    pub(super) async fn send_part(
+        &self,
+        target: ReplyTarget,
+        SendingPart { turn, part, after, .. }: SendingPart<'_>,
+    ) -> Result<String, SendError> {
         let channel = match target.to {
             ChannelRef::Channel(channel) => channel,
             ChannelRef::Person(person) => self.private_channel(person).await?,

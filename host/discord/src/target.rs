@@ -78,11 +78,6 @@ impl ReplyTarget {
     pub(super) fn to_text(&self) -> String {
         serde_json::to_string(self).expect("plain data")
     }
-
-    /// From the store.
-    pub(super) fn from_text(text: &str) -> Option<Self> {
-        serde_json::from_str(text).ok()
-    }
 }
 
 /// When what has this id was made, in milliseconds since 1970 UTC.
@@ -110,7 +105,7 @@ mod tests {
         let target = ReplyTarget { interaction: Some(interaction), ..ReplyTarget::person(5) };
         assert!(target.open_interaction(1_462_015_105_796 + 14 * 60_000).is_some());
         assert!(target.open_interaction(1_462_015_105_796 + 15 * 60_000).is_none());
-        assert_eq!(ReplyTarget::from_text(&target.to_text()), Some(target));
-        assert_eq!(ReplyTarget::from_text("{}"), None);
+        assert_eq!(serde_json::from_str::<ReplyTarget>(&target.to_text()).ok(), Some(target));
+        assert!(serde_json::from_str::<ReplyTarget>("{}").is_err());
     }
 }

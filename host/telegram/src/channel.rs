@@ -2,7 +2,7 @@
 //! said and shown.
 
 use super::approvals::{ApprovalTarget, take_choices};
-use super::bot::TelegramBot;
+use super::bot::{BotUser, TelegramBot};
 use super::config::Config;
 use super::download::download;
 use super::failure::ApiFailure;
@@ -16,7 +16,7 @@ use super::upload::CHANNEL_LIMITS;
 use super::wire;
 use cofferdam_chat::approvals::{ApprovalDisplay, Changing};
 use cofferdam_chat::handler::{Channel, ChannelServices, PlatformChannel};
-use cofferdam_chat::outbound::{ChannelLimits, FirstMessage};
+use cofferdam_chat::outbound::{ChannelLimits, FirstMessage, SendError, SendingPart};
 use cofferdam_chat::runs::UnreachableReason;
 use cofferdam_chat::setup::{MenuEntry, RenewedSettings};
 use cofferdam_chat::{AGAIN, Activity, LiveStatus, Placeholder, PlaceholderRef};
@@ -81,8 +81,12 @@ impl Channel for TelegramBot {
         self.rules().chat(target.chat).profiles.clone()
     }
 
-    fn target(kept: &str) -> Option<ReplyTarget> {
-        ReplyTarget::from_text(kept)
+    async fn send(&self, target: ReplyTarget, sending: SendingPart<'_>) -> Result<String, SendError> {
+        self.send_part(target, sending).await
+    }
+
+    async fn answers(&self) -> bool {
+        BotUser::ask(&self.api).await.is_ok()
     }
 
     fn reply_address(target: &ReplyTarget, shown: Option<Placeholder<Draft>>) -> (String, FirstMessage) {

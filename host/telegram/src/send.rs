@@ -1,14 +1,13 @@
 //! Where a reply goes, and the one request that sends a part of it.
 
 use super::api::{REQUEST_MAX, TelegramApi};
-use super::bot::{BotUser, TelegramBot};
+use super::bot::TelegramBot;
 use super::failure::ApiFailure;
 use super::html::html;
 use super::upload::send_files;
 use super::wire::Message;
-use async_trait::async_trait;
 use cofferdam_chat::PlaceholderRef;
-use cofferdam_chat::outbound::{PartContent, Router, SendError, SendingPart, StyledText};
+use cofferdam_chat::outbound::{PartContent, SendError, SendingPart, StyledText};
 use cofferdam_store::{PartKind, ReplyPart};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -46,11 +45,6 @@ impl ReplyTarget {
     pub(super) fn to_text(self) -> String {
         serde_json::to_string(&self).expect("three numbers")
     }
-
-    /// From the store.
-    pub(super) fn from_text(text: &str) -> Option<Self> {
-        serde_json::from_str(text).ok()
-    }
 }
 
 /// Groups have negative numbers; a private chat has that of the person.
@@ -58,27 +52,12 @@ pub(super) fn is_group(chat: i64) -> bool {
     chat < 0
 }
 
-#[async_trait]
-impl Router for TelegramBot {
-    async fn send(&self, sending: SendingPart<'_>) -> Result<String, SendError> {
-        let SendingPart { target, part, after, .. } = sending;
-        let Some(target) = ReplyTarget::from_text(target) else {
-            return Err(SendError::Refused("the stored target is unreadable".into()));
-        };
-        self.send_part(target, part, after).await
-    }
-
-    async fn answers(&self) -> bool {
-        BotUser::ask(&self.api).await.is_ok()
-    }
-}
-
 impl TelegramBot {
-    async fn send_part(
+    /// Sends a part of a reply.
+    pub(super) async fn send_part(
         &self,
         mut target: ReplyTarget,
-        part: &ReplyPart,
-        after: Option<&str>,
+        SendingPart { part, after, .. }: SendingPart<'_>,
     ) -> Result<String, SendError> {
         if let Some(stand_in) = target.stand_in.filter(|_| part.n == 0)
             && let Some(message) = self.api.take_place(target.chat, stand_in, part).await?

@@ -3,7 +3,7 @@
 
 use super::ChannelServices;
 use crate::approvals::{ApprovalDisplay, Changing};
-use crate::outbound::{ChannelLimits, FirstMessage, Router};
+use crate::outbound::{ChannelLimits, FirstMessage, SendError, SendingPart};
 use crate::runs::UnreachableReason;
 use crate::session_queue::{StopPower, TurnSlot};
 use crate::setup::{MenuEntry, RenewedSettings};
@@ -12,19 +12,20 @@ use cofferdam_core::command::{ControlWord, steer_text, word};
 use cofferdam_core::id::{SessionId, TurnId};
 use cofferdam_store::{AlbumStanding, Placeholder, QueueMode, ReplyPlace, StoreError, Update};
 use cofferdam_warden::attachments::{Download, IntakeResult, SentFile};
+use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// A channel as it is configured now. What is under way keeps the one that it began with.
-pub trait Channel: Router + Sized + 'static {
+pub trait Channel: Send + Sync + Sized + 'static {
     /// The channel in the audit and in what a provider sees.
     const NAME: &'static str;
     /// What its messages can carry.
     const CHANNEL_LIMITS: &'static ChannelLimits;
 
     /// Where a message was said and is answered.
-    type Target: Clone + Send + Sync + 'static;
+    type Target: Clone + DeserializeOwned + Send + Sync + 'static;
     /// What names a file.
     type File: SentFile;
     /// Where a turn is shown while it runs.
@@ -69,7 +70,19 @@ pub trait Channel: Router + Sized + 'static {
     fn profiles(&self, target: &Self::Target) -> Option<BTreeSet<String>>;
 
     /// A target that was kept.
-    fn target(kept: &str) -> Option<Self::Target>;
+    fn target(kept: &str) -> Option<Self::Target> {
+        serde_json::from_str(kept).ok()
+    }
+
+    /// Sends one part to its target, as [`Router::send`](crate::outbound::Router::send) has it.
+    fn send(
+        &self,
+        target: Self::Target,
+        sending: SendingPart<'_>,
+    ) -> impl Future<Output = Result<String, SendError>> + Send;
+
+    /// Whether the platform answers a request that sends nothing.
+    fn answers(&self) -> impl Future<Output = bool> + Send;
 
     /// Where an answer goes, to be kept, and what its first message is. `shown` is what its turn
     /// was shown by; nothing about it is under way any more.

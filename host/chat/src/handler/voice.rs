@@ -185,12 +185,12 @@ impl<'a, C: Channel> Speaking<'a, C> {
             PartKind::Attachment => Activity::Uploading,
             _ => Activity::Typing,
         };
-        let target = C::target(sending.target);
-        let shown = target.map(|target| begin_activity(self.channel, &target, (activity, None)));
-        let sent = self.channel.send(sending).await;
-        if let Some(shown) = shown {
-            shown.end().await;
-        }
+        let Some(target) = C::target(sending.target) else {
+            return Err(SendError::Refused("the stored target is unreadable".to_owned()));
+        };
+        let shown = begin_activity(self.channel, &target, (activity, None));
+        let sent = self.channel.send(target, sending).await;
+        shown.end().await;
         sent
     }
 

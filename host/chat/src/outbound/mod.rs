@@ -2,7 +2,7 @@
 //! each part.
 //!
 //! [`OutgoingResponse`](cofferdam_core::message::OutgoingResponse) is the only source of what is
-//! sent. The mechanism is the same for every channel; a channel translates through its [`Router`]
+//! sent. The mechanism is the same for every channel; a channel translates through a [`Router`]
 //! and adds nothing.
 
 mod bundle;

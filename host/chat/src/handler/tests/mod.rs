@@ -8,7 +8,7 @@ mod resumed;
 
 use super::*;
 use crate::approvals::{self, ApprovalDisplay, ApprovalService, Changing};
-use crate::outbound::{ChannelLimits, FirstMessage, Router, SendError, SendingPart};
+use crate::outbound::{ChannelLimits, FirstMessage, SendError, SendingPart};
 use crate::people::{AccessControl, ConfiguredPeople, PairedPeople, Served};
 use crate::runs::Runs;
 use crate::session_queue::{AlbumWindow, Arrival, RunningTurns, Stop, StopPower, TurnPlaces, Unit};
@@ -93,21 +93,6 @@ struct Outside {
 struct Paper {
     base: ChannelServices,
     outside: Arc<Outside>,
-}
-
-#[async_trait]
-impl Router for Paper {
-    async fn send(&self, sending: SendingPart<'_>) -> Result<String, SendError> {
-        let SendingPart { target, part, .. } = sending;
-        let mut read = self.outside.read.lock().expect("read");
-        read.push(format!("{target}: {}", part.body));
-        self.outside.reads.notify_one();
-        Ok(read.len().to_string())
-    }
-
-    async fn answers(&self) -> bool {
-        true
-    }
 }
 
 /// Nothing is shown of a turn.
@@ -228,6 +213,17 @@ impl Channel for Paper {
 
     fn target(kept: &str) -> Option<String> {
         Some(kept.to_owned())
+    }
+
+    async fn send(&self, target: String, sending: SendingPart<'_>) -> Result<String, SendError> {
+        let mut read = self.outside.read.lock().expect("read");
+        read.push(format!("{target}: {}", sending.part.body));
+        self.outside.reads.notify_one();
+        Ok(read.len().to_string())
+    }
+
+    async fn answers(&self) -> bool {
+        true
     }
 
     fn reply_address(target: &String, _: Option<Nothing>) -> (String, FirstMessage) {

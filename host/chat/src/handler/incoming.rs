@@ -13,6 +13,7 @@ use cofferdam_store::{
     AlbumStanding, BoundTurn, LeftWork, NewUpdate, PersistResult, QueueMode, QueuedUpdate, StoreError,
     StoredReply, Update, UpdateFate, node_of,
 };
+use futures_util::FutureExt;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -106,13 +107,10 @@ where
     F: Future<Output = Result<Vec<Arrival>, StoreError>>,
 {
     let load = || {
-        let loading = load();
-        async move {
-            match loading.await {
-                Err(error @ StoreError::Unknown { .. }) => Ok(Err(error)),
-                loaded => loaded.map(Ok),
-            }
-        }
+        load().map(|loaded| match loaded {
+            Err(error @ StoreError::Unknown { .. }) => Ok(Err(error)),
+            loaded => loaded.map(Ok),
+        })
     };
     let loaded = base.store_until_done("look up what the last run left", load).await;
     loaded.unwrap_or_else(|| Ok(Vec::new()))

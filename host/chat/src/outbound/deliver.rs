@@ -13,6 +13,7 @@ use cofferdam_core::counts::COUNTS;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::text::one_line;
 use cofferdam_store::{NewPart, PartKind, ReplyPart, Store, StoreError, StoreRetry, StoredReply};
+use futures_util::FutureExt;
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -239,13 +240,10 @@ where
     F: Future<Output = Result<T, StoreError>>,
 {
     let work = || {
-        let done = work();
-        async {
-            match done.await {
-                Err(StoreError::TakenOver) => Ok(None),
-                done => done.map(Some),
-            }
-        }
+        work().map(|done| match done {
+            Err(StoreError::TakenOver) => Ok(None),
+            done => done.map(Some),
+        })
     };
     store_retry.store_until_done(what, work).await.flatten()
 }

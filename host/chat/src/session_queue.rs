@@ -41,8 +41,16 @@ pub enum Arrival {
     Message(SessionId, QueuedUpdate),
     /// A session of which the inbox has something, and nobody knows how much.
     Session(SessionId),
-    /// Somebody waits for the answer to an album of which a part has come.
-    Awaited(Awaited),
+    /// Somebody waits for the answer to an album of which a part has come, while others may still
+    /// come.
+    Awaited {
+        /// Where it was sent.
+        session: SessionId,
+        /// Names it, in the channel's own words.
+        album: String,
+        /// Where it is answered, in the channel's own words.
+        target: String,
+    },
     /// A message that asks to stop what runs.
     Stop(Stopping),
     /// Nodes that are gone and whose audit is settled: what they had begun is to be taken over.
@@ -50,17 +58,6 @@ pub enum Arrival {
     /// All that the last run left has come, but for what waits in the inbox: it is read there from
     /// here on.
     Inbox,
-}
-
-/// An album that is going to be answered, while parts of it may still come.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Awaited {
-    /// Where it was sent.
-    pub session: SessionId,
-    /// Names it, in the channel's own words.
-    pub album: String,
-    /// Where it is answered, in the channel's own words.
-    pub target: String,
 }
 
 /// A message that asks to stop what runs in its session. It waits for nothing that came before it.

@@ -3,7 +3,7 @@
 
 use super::{Channel, ChannelServices, MessageAction, ResumedTurn, begin_activity, turn};
 use crate::session_queue::{
-    Arrival, Awaited, STOPS_AT_ONCE_MAX, SessionQueues, StopResult, Stopping, TurnWorker, Unit,
+    Arrival, STOPS_AT_ONCE_MAX, SessionQueues, StopResult, Stopping, TurnWorker, Unit,
 };
 use crate::{Activity, ArrivingAlbums, WorkingTurn};
 use async_trait::async_trait;
@@ -248,7 +248,7 @@ pub fn from_batch<C: Channel>(channel: &C, batch: &[NewUpdate], persisted: Persi
         arrivals.push(Arrival::Message(headers.session.clone(), message));
         arrivals.extend(new.album.clone().and_then(|album| {
             let (session, target) = (headers.session.clone(), awaited_target(channel, update)?);
-            Some(Arrival::Awaited(Awaited { session, album, target }))
+            Some(Arrival::Awaited { session, album, target })
         }));
     }
     // Once there is room, they may be for this node all the same.

@@ -193,7 +193,7 @@ fn add(queue: &mut QueueState, arrival: Arrival) {
         Arrival::Bound(session, turn) => queue.push(session, Unit::Bound(turn)),
         Arrival::Message(session, message) => queue.push_message(session, message, Instant::now()),
         Arrival::Session(session) => queue.add_session(session),
-        Arrival::Awaited(awaited) => queue.note_awaited(awaited),
+        Arrival::Awaited { session, album, target } => queue.note_awaited(&session, &album, target),
         Arrival::Stop(stopping) => {
             let message = QueuedUpdate { update_id: stopping.update_id, album: None };
             queue.push_message(stopping.session, message, Instant::now());

@@ -5,7 +5,7 @@
 //! it. Nothing that is in memory overtakes what waits in the inbox: a queue of which something
 //! waits there takes nothing else in.
 
-use super::{AlbumWindow, Awaited, Unit};
+use super::{AlbumWindow, Unit};
 use cofferdam_core::id::SessionId;
 use cofferdam_store::{QueuedUpdate, UpdateClaim};
 use std::collections::{HashMap, VecDeque};
@@ -111,10 +111,10 @@ impl QueueState {
     }
 
     /// Notes that an album which has not begun to be worked on is going to be answered.
-    pub(super) fn note_awaited(&mut self, awaited: Awaited) {
-        let queue = self.queues.get_mut(&awaited.session);
-        if let Some(gathering) = queue.and_then(|queue| queue.open_album(Some(&awaited.album))) {
-            gathering.awaited = Some(awaited.target);
+    pub(super) fn note_awaited(&mut self, session: &SessionId, album: &str, target: String) {
+        let queue = self.queues.get_mut(session);
+        if let Some(gathering) = queue.and_then(|queue| queue.open_album(Some(album))) {
+            gathering.awaited = Some(target);
         }
     }
 

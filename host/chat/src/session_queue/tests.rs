@@ -265,8 +265,8 @@ async fn an_album_that_arrives_is_said_to_until_it_is_worked_on() {
     f.store.persist(CHANNEL, vec![update]).await.expect("the store");
     let message = QueuedUpdate { update_id: 7, album };
     f.arrivals.send(Arrival::Message(session.clone(), message)).await.expect("taken");
-    let awaited = Awaited { session, album: "a".into(), target: "home".into() };
-    f.arrivals.send(Arrival::Awaited(awaited)).await.expect("taken");
+    let awaited = Arrival::Awaited { session, album: "a".into(), target: "home".into() };
+    f.arrivals.send(awaited).await.expect("taken");
     assert_eq!(f.seen.recv().await, Some(7));
     assert_eq!(f.worker.arrive.lock().expect("arrive").iter().collect::<Vec<_>>(), ["ben at home"]);
     f.end().await;

@@ -85,21 +85,19 @@ fn an_album_arrives_until_its_lane_begins_it() {
     let (mut queue, now) = (opened(), Instant::now());
     let arriving =
         |queue: &QueueState| queue.arriving_lanes().map(|(_, target)| target.to_owned()).collect::<Vec<_>>();
-    let awaited = |album: &str| Awaited {
-        session: session("ann"),
-        album: album.into(),
-        target: format!("{album} here"),
+    let await_album = |queue: &mut QueueState, album: &str| {
+        queue.note_awaited(&session("ann"), album, format!("{album} here"));
     };
     queue.push_message(session("ann"), part("a"), now);
     assert!(arriving(&queue).is_empty(), "it may be for somebody else");
-    queue.note_awaited(awaited("b"));
+    await_album(&mut queue, "b");
     assert!(arriving(&queue).is_empty());
-    queue.note_awaited(awaited("a"));
+    await_album(&mut queue, "a");
     assert_eq!(arriving(&queue), ["a here"]);
     let later = now + Duration::from_secs(2);
     assert_eq!(begin(&mut queue, later).as_deref(), Some("a"));
     queue.push_message(session("ann"), part("b"), later);
-    queue.note_awaited(awaited("b"));
+    await_album(&mut queue, "b");
     assert!(arriving(&queue).is_empty(), "something else is worked on");
     queue.finished(&session("ann"));
     assert_eq!(arriving(&queue), ["b here"]);

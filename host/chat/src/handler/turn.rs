@@ -7,7 +7,7 @@ use super::files::{ReceivedFiles, fetch_files, find_files};
 use super::incoming::stopped_before;
 use super::mailbox::Mailbox;
 use super::recent::{self, EarlierFiles};
-use super::voice::{Speaking, VoiceInput, switch_voice, to_be_spoken, transcribe};
+use super::voice::{Speaking, switch_voice, to_be_spoken, transcribe};
 use super::{Channel, ChannelTurn, MessageAction, ResumedTurn, StartDecision, begin_activity};
 use crate::outbound::{FirstMessage, deliver, plan};
 use crate::runs::{CallingTurn, RunTrigger};
@@ -282,7 +282,7 @@ async fn run_turn<C: Channel>(
     let approver = base.approvals.new_approver(board, caller.sender.clone(), slot);
     let fetching = async {
         let attachments = fetch_files(&channel, files, &base.limits, &*progress).await;
-        let heard = transcribe(&*channel, &id, &asked, &attachments).await;
+        let heard = transcribe(&*channel, &id, &mut asked, &attachments).await;
         let attachments = match &resumed {
             Some(resumed) => resumed.fetch_files::<C>(base, attachments).await,
             None => attachments,
@@ -298,11 +298,7 @@ async fn run_turn<C: Channel>(
         }
         fetched = fetching => fetched,
     };
-    match heard? {
-        VoiceInput::Words(words) => asked.text = words,
-        VoiceInput::Unheard(why) => asked.notices.push(why),
-        VoiceInput::Nothing => {}
-    }
+    heard?;
     if base.voice.speech.is_some() && word(&asked.text) == Some(ControlWord::Help) {
         asked.notices.push(said::VOICE_HELP.to_owned());
     }

@@ -18,46 +18,38 @@ use std::io::Read;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
-/// What a message says by voice.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum VoiceInput {
-    /// It is no voice message, or nobody listens.
-    Nothing,
-    /// These words.
-    Words(String),
-    /// None could be had, as its sender is told.
-    Unheard(String),
-}
-
-/// What is said in a message; `None` once the program stops. What was noted is not asked again.
+/// Has what is said in a voice message stand for its text, or its sender told why none could be had;
+/// `None` once the program stops. What was noted is not asked again.
 pub(super) async fn transcribe<C: Channel>(
     channel: &C,
     turn: &TurnId,
-    asked: &ChannelTurn<C>,
+    asked: &mut ChannelTurn<C>,
     came: &Attachments,
-) -> Option<VoiceInput> {
+) -> Option<()> {
     let base = channel.base();
-    let Some(transcription) = base.voice.transcription.as_ref().filter(|_| asked.is_voice) else {
-        return Some(VoiceInput::Nothing);
+    let is_spoken = asked.is_voice && asked.text.trim().is_empty();
+    let Some(transcription) = base.voice.transcription.as_ref().filter(|_| is_spoken) else {
+        return Some(());
     };
-    if !asked.text.trim().is_empty() {
-        return Some(VoiceInput::Nothing);
-    }
     let look = || base.store.transcript(turn);
     if let Some(words) = base.store_until_done("look for what was said", look).await? {
-        return Some(VoiceInput::Words(words));
+        asked.text = words;
+        return Some(());
     }
-    Some(match listen(transcription, came).await {
-        Some(Ok(words)) if words.is_empty() => VoiceInput::Unheard(not_transcribed("nothing was understood")),
+    match listen(transcription, came).await {
+        Some(Ok(words)) if words.is_empty() => {
+            asked.notices.push(not_transcribed("nothing was understood"));
+        }
         Some(Ok(words)) => {
             let keep = || base.store.keep_transcript(turn, &words);
             base.store_until_done("keep what was said", keep).await?;
-            VoiceInput::Words(words)
+            asked.text = words;
         }
-        Some(Err(error)) => VoiceInput::Unheard(not_transcribed(&error.to_string())),
+        Some(Err(error)) => asked.notices.push(not_transcribed(&error.to_string())),
         // That it could not be fetched is told anyway.
-        None => VoiceInput::Nothing,
-    })
+        None => {}
+    }
+    Some(())
 }
 
 fn not_transcribed(why: &str) -> String {

@@ -42,23 +42,19 @@ impl MessageFacts {
     /// The line; `None` where there is nothing to say. In a group there always is, so that nobody
     /// there can write a first line that passes for this one.
     pub fn line(self) -> Option<String> {
-        let mut about = Map::new();
+        let mut facts =
+            Map::from_iter([("about".to_owned(), "this message".into()), ("untrusted".into(), true.into())]);
+        let bare = facts.len();
         if let Some(NamedUser { id, name }) = self.from {
-            about.insert("from".into(), json!({ "id": id, "name": name }));
+            facts.insert("from".into(), json!({ "id": id, "name": name }));
         }
         if let Some((author, text)) = self.replies_to.filter(|(_, text)| !text.trim().is_empty()) {
-            about.insert("replies_to".into(), describe_reply(author, &text));
+            facts.insert("replies_to".into(), describe_reply(author, &text));
         }
         if let Some((from, text)) = self.forwarded {
-            about.insert("forwarded".into(), json!({ "from": from, "text": text }));
+            facts.insert("forwarded".into(), json!({ "from": from, "text": text }));
         }
-        if about.is_empty() {
-            return None;
-        }
-        let mut whole =
-            Map::from_iter([("about".to_owned(), "this message".into()), ("untrusted".into(), true.into())]);
-        whole.extend(about);
-        Some(Value::Object(whole).to_string())
+        (facts.len() > bare).then(|| Value::Object(facts).to_string())
     }
 }
 

@@ -183,17 +183,10 @@ async fn answer<C: Channel>(
                 () = run.cancel().cancelled() => {}
             }
             let shown = channel.show(&turn, &target, before);
-            let begun = StartingTurn {
-                asked: *asked,
-                came,
-                resumed,
-                progress: shown.progress(),
-                slot,
-                run: run.clone(),
-            };
-            let caller = caller::<C>(&begun.asked);
-            let by_voice = begun.asked.is_voice.then(|| channel.session(&begun.asked.target));
-            let work = run_turn(channel.clone(), turn.clone(), begun);
+            let caller = caller::<C>(&asked);
+            let by_voice = asked.is_voice.then(|| channel.session(&asked.target));
+            let meanwhile = (shown.progress(), slot, run.clone());
+            let work = run_turn((channel.clone(), turn.clone()), (*asked, came, resumed), meanwhile);
             let response = attempt((&base.store, &base.store_retry), &turn, &caller, work).await;
             run.end();
             // Before the reply is stored, which says what becomes of what was shown.
@@ -246,25 +239,14 @@ async fn find_conversation<C: Channel>(channel: &C, session: &SessionId, updates
     base.store_until_done("look where a conversation goes on", || channel.follow_moves()).await
 }
 
-/// A turn that is about to run.
-struct StartingTurn<C: Channel> {
-    asked: ChannelTurn<C>,
-    came: ReceivedFiles<C::File>,
-    /// What it goes on with, unless it is a request of its own.
-    resumed: Option<ResumedTurn>,
-    progress: Arc<dyn StepListener>,
-    slot: Arc<TurnSlot>,
-    run: Arc<RunningTurn>,
-}
-
-/// Runs a turn; `None` when it was cut off.
+/// Runs a turn; `None` when it was cut off. `resumed` is what it goes on with, unless it is a request
+/// of its own.
 async fn run_turn<C: Channel>(
-    channel: Arc<C>,
-    id: TurnId,
-    begun: StartingTurn<C>,
+    (channel, id): (Arc<C>, TurnId),
+    (mut asked, came, resumed): (ChannelTurn<C>, ReceivedFiles<C::File>, Option<ResumedTurn>),
+    (progress, slot, run): (Arc<dyn StepListener>, Arc<TurnSlot>, Arc<RunningTurn>),
 ) -> Option<OutgoingResponse> {
     let base = channel.base();
-    let StartingTurn { mut asked, came, resumed, progress, slot, run } = begun;
     let (session, caller) = (channel.session(&asked.target), caller::<C>(&asked));
     if let Some(said) = switch_voice(&*channel, (&session, &caller.sender), &asked.text).await {
         return Some(said);

@@ -25,8 +25,7 @@ impl Executor {
         cancel: &CancellationToken,
     ) -> Result<Value, TaskProblem> {
         let ready = run.plan.question(work, outputs).map_err(|error| unrendered(run, error))?;
-        let who_began = || run.by.clone();
-        let from = ready.from.unwrap_or_else(who_began);
+        let from = ready.from.unwrap_or_else(|| run.by.clone());
         let messenger = self.messenger(&from, cancel).await?;
         if ready.text.encode_utf16().count() > SHOWN_UNITS_MAX {
             let message =

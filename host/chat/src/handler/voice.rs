@@ -156,14 +156,8 @@ fn words(response: &OutgoingResponse) -> Option<String> {
 /// come.
 pub(super) struct Speaking<'a, C> {
     channel: &'a Arc<C>,
-    recorded: Mutex<Option<SpokenPart>>,
-}
-
-/// A part that was spoken, while it is tried to be sent.
-struct SpokenPart {
-    part: ReplyPart,
-    /// Its bytes are held for so long.
-    _held: Addition,
+    /// A part that was spoken, while it is tried to be sent: its bytes are held for so long.
+    recorded: Mutex<Option<(ReplyPart, Addition)>>,
 }
 
 impl<'a, C: Channel> Speaking<'a, C> {
@@ -187,7 +181,7 @@ impl<'a, C: Channel> Speaking<'a, C> {
     }
 
     /// The part as a file.
-    async fn record(&self, sending: SendingPart<'_>) -> Result<SpokenPart, SendError> {
+    async fn record(&self, sending: SendingPart<'_>) -> Result<(ReplyPart, Addition), SendError> {
         let base = self.channel.base();
         let speech = base.voice.speech.as_ref();
         let speech = speech.ok_or_else(|| SendError::Refused("nobody speaks here any more".to_owned()))?;
@@ -208,7 +202,7 @@ impl<'a, C: Channel> Speaking<'a, C> {
         let shown = |file| BundledFile { media: MediaKind::Voice, file };
         let bundle = FileBundle::from_files(files.into_iter().map(shown).collect());
         let part = ReplyPart { n: sending.part.n, kind: PartKind::Attachment, body: bundle.part().body };
-        Ok(SpokenPart { part, _held: held })
+        Ok((part, held))
     }
 }
 
@@ -219,11 +213,13 @@ impl<C: Channel> Router for Speaking<'_, C> {
             return self.send_shown(sending).await;
         }
         let mut recorded = self.recorded.lock().await;
-        if recorded.as_ref().is_none_or(|one| one.part.n != sending.part.n) {
+        if recorded.as_ref().is_none_or(|(part, _)| part.n != sending.part.n) {
             *recorded = Some(self.record(sending).await?);
         }
-        let Some(one) = &*recorded else { return Err(SendError::Refused("nothing was spoken".to_owned())) };
-        self.send_shown(SendingPart { part: &one.part, ..sending }).await
+        let Some((part, _)) = &*recorded else {
+            return Err(SendError::Refused("nothing was spoken".to_owned()));
+        };
+        self.send_shown(SendingPart { part, ..sending }).await
     }
 
     async fn answers(&self) -> bool {

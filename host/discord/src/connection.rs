@@ -89,13 +89,6 @@ pub(super) struct Connection<'a> {
     pub(super) stop: &'a CancellationToken,
 }
 
-/// Heartbeats, as they are due and acknowledged.
-struct Heartbeats {
-    every: Duration,
-    next: Instant,
-    acknowledged: bool,
-}
-
 impl Connection<'_> {
     /// Speaks until the end. `beat` is told of each sign of life that came.
     pub(super) async fn run(mut self, begin: SessionStart<'_>, beat: impl Fn()) -> ConnectionEnd {
@@ -123,17 +116,17 @@ impl Connection<'_> {
                 "token": self.token.reveal(), "session_id": at.session, "seq": at.number } }),
         };
         self.say(&first).await?;
-        let mut beats = Heartbeats { every, next: Instant::now() + jittered(every), acknowledged: true };
+        let (mut next_beat, mut is_acknowledged) = (Instant::now() + jittered(every), true);
         loop {
             let came = tokio::select! {
                 biased;
                 () = self.stop.cancelled() => return Err(ConnectionEnd::Stopped),
-                () = sleep_until(beats.next) => {
-                    if !beats.acknowledged {
+                () = sleep_until(next_beat) => {
+                    if !is_acknowledged {
                         let said = "the gateway does not acknowledge heartbeats";
                         return Err(ConnectionEnd::Resume(said.into()));
                     }
-                    (beats.acknowledged, beats.next) = (false, Instant::now() + beats.every);
+                    (is_acknowledged, next_beat) = (false, Instant::now() + every);
                     self.heartbeat().await?;
                     continue;
                 }
@@ -146,7 +139,7 @@ impl Connection<'_> {
                 Some(Err(_)) | None => return Err(broken_end()),
             };
             beat();
-            self.take(text.as_str(), &mut beats).await?;
+            self.take(text.as_str(), &mut is_acknowledged).await?;
         }
     }
 
@@ -173,8 +166,9 @@ impl Connection<'_> {
         }
     }
 
-    /// Takes what has come; how the connection ends by it, if it does.
-    async fn take(&mut self, text: &str, beats: &mut Heartbeats) -> Result<(), ConnectionEnd> {
+    /// Takes what has come, which may acknowledge a heartbeat; how the connection ends by it, if it
+    /// does.
+    async fn take(&mut self, text: &str, is_acknowledged: &mut bool) -> Result<(), ConnectionEnd> {
         let Ok(payload) = serde_json::from_str::<GatewayPayload<'_>>(text) else {
             tracing::warn!("something that is not JSON came from the gateway and was passed over");
             return Ok(());
@@ -190,7 +184,7 @@ impl Connection<'_> {
                     false => ConnectionEnd::Anew("the session is not valid any more".into()),
                 });
             }
-            Some(11) => beats.acknowledged = true,
+            Some(11) => *is_acknowledged = true,
             other => tracing::debug!(op = other, "an unknown opcode was passed over"),
         }
         Ok(())

@@ -108,8 +108,8 @@ pub async fn speak(service: DiscordService, stop: CancellationToken) -> Result<(
     Ok(())
 }
 
-/// The bot, once Discord has said who it is, and where events come from; waits for a network that is
-/// down. `None` on `stop`.
+/// The bot, once Discord has said who it is, and where events come from; waits for a network that
+/// is down. `None` on `stop`.
 async fn open(
     service: DiscordService,
     stop: &CancellationToken,

@@ -239,8 +239,8 @@ async fn find_conversation<C: Channel>(channel: &C, session: &SessionId, updates
     base.store_until_done("look where a conversation goes on", || channel.follow_moves()).await
 }
 
-/// Runs a turn; `None` when it was cut off. `resumed` is what it goes on with, unless it is a request
-/// of its own.
+/// Runs a turn; `None` when it was cut off. `resumed` is what it goes on with, unless it is a
+/// request of its own.
 async fn run_turn<C: Channel>(
     (channel, id): (Arc<C>, TurnId),
     (mut asked, came, resumed): (ChannelTurn<C>, ReceivedFiles<C::File>, Option<ResumedTurn>),

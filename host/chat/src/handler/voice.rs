@@ -18,8 +18,8 @@ use std::io::Read;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
-/// Has what is said in a voice message stand for its text, or its sender told why none could be had;
-/// `None` once the program stops. What was noted is not asked again.
+/// Has what is said in a voice message stand for its text, or its sender told why none could be
+/// had; `None` once the program stops. What was noted is not asked again.
 pub(super) async fn transcribe<C: Channel>(
     channel: &C,
     turn: &TurnId,

@@ -1,16 +1,34 @@
 //! The life of a channel, from what the last run left to the stop: its queues, its people, its
 //! renewals and its commands beside its own loop.
 
-use super::{MenuEntry, Renewal, ServeError, renew};
+use super::{MenuEntry, Renewal, renew};
 use crate::approvals::chat_of;
 use crate::handler::{Channel, ChannelServices, PlatformChannel, hand_on, incoming};
 use crate::loop_health::LoopHealth;
 use crate::people;
 use crate::session_queue::{ARRIVALS_MAX, Arrival};
+use cofferdam_agent::server::UnusableKey;
 use cofferdam_store::StoreError;
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+
+/// Why a channel ended by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The platform refuses the bot, or what it asks for; with what mends it.
+    #[error("{0}")]
+    Refused(String),
+    /// The section of the configuration is wrong.
+    #[error("[{section}] {0}", section = .0.section)]
+    Config(#[from] UnusableKey),
+    /// The HTTP client does not start.
+    #[error("the HTTP client does not start: {0}")]
+    Client(String),
+    /// The store cannot be read at the start.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
 
 /// Runs a channel until its loop ends, which is the stop, or an error that time will not heal.
 /// `listen` is the loop: it brings what comes to the queues, and has `pulse`. Of several nodes one

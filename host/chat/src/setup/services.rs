@@ -6,7 +6,6 @@ use crate::loop_health::note_next_within;
 use crate::people::{AccessControl, ConfiguredPeople, PairedPeople};
 use crate::runs::Runs;
 use crate::session_queue::{AlbumWindow, RunningTurns, Stop, TurnPlaces};
-use crate::setup::MenuEntry;
 use cofferdam_agent::tools;
 use cofferdam_agent::turn::Runner;
 use cofferdam_agent::voice::Voice;
@@ -14,6 +13,7 @@ use cofferdam_store::people::People;
 use cofferdam_store::{Presence, Store, StoreRetry, now_ms};
 use cofferdam_warden::attachments::outgoing::Outgoing;
 use cofferdam_warden::attachments::{self, BlobStore};
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -47,6 +47,29 @@ pub struct Services {
     pub runs: Runs,
     /// Hears voice messages, and speaks.
     pub voice: Voice,
+}
+
+/// An entry of the command menu.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MenuEntry {
+    /// The tool's name, without `/`.
+    pub name: String,
+    /// One sentence.
+    pub summary: String,
+    /// What it is, if it is a tool; absent for a word to the gateway itself, which is there
+    /// in every chat of the bot.
+    pub tool: Option<MenuTool>,
+}
+
+/// A tool of the menu.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MenuTool {
+    /// Under which it runs.
+    pub profile: String,
+    /// The JSON Schema of its arguments.
+    pub arguments: Value,
+    /// Whether it uses the files of a message.
+    pub takes_files: bool,
 }
 
 /// What one channel is started with.

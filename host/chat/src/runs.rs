@@ -254,7 +254,7 @@ impl<C: PlatformChannel> Messenger for ReachableChannel<C> {
     async fn open(&self, person: &str) -> Result<PrivateChat, UnreachableReason> {
         let (channel, target, place) = self.private(person).await?;
         let chat = crate::approvals::ApprovalDisplay::chat(&channel.board(&target, person));
-        Ok(PrivateChat { target: C::reply_address(&target, None).0, chat, place })
+        Ok(PrivateChat { target: C::reply_address(&target, None), chat, place })
     }
 
     async fn fetch(&self, files: &str) -> Attachments {

@@ -16,10 +16,10 @@ use super::target::{ChannelRef, ReplyTarget, first_id_of};
 use super::wire::Message;
 use cofferdam_chat::approvals::{ApprovalDisplay, Changing};
 use cofferdam_chat::handler::{Channel, ChannelServices, ChannelTurn, PlatformChannel, StartDecision};
-use cofferdam_chat::outbound::{ChannelLimits, FirstMessage, SendError, SendingPart};
+use cofferdam_chat::outbound::{ChannelLimits, SendError, SendingPart};
 use cofferdam_chat::runs::UnreachableReason;
 use cofferdam_chat::setup::{MenuEntry, RenewedSettings};
-use cofferdam_chat::{AGAIN, Activity, LiveStatus, Placeholder, PlaceholderRef};
+use cofferdam_chat::{AGAIN, Activity, PlaceholderRef};
 use cofferdam_core::id::TurnId;
 use cofferdam_store::{self as store, AlbumStanding, Update};
 use cofferdam_warden::attachments::{Download, IntakeResult};
@@ -33,7 +33,7 @@ impl Channel for DiscordBot {
 
     type Target = ReplyTarget;
     type File = DiscordFile;
-    type Screen = Placeholder<Draft>;
+    type Draft = Draft;
 
     fn base(&self) -> &ChannelServices {
         &self.base
@@ -92,9 +92,8 @@ impl Channel for DiscordBot {
         BotUser::ask(&self.api).await.is_ok()
     }
 
-    fn reply_address(target: &ReplyTarget, shown: Option<Placeholder<Draft>>) -> (String, FirstMessage) {
-        let (stand_in, opening) = PlaceholderRef::from_shown(shown);
-        (ReplyTarget { stand_in, ..target.clone() }.to_text(), opening)
+    fn reply_address(target: &ReplyTarget, stand_in: Option<PlaceholderRef>) -> String {
+        ReplyTarget { stand_in, ..target.clone() }.to_text()
     }
 
     /// Discord shows that the bot thinks, once the command was acknowledged; while the program stops,
@@ -119,14 +118,8 @@ impl Channel for DiscordBot {
         }
     }
 
-    fn show(
-        self: &Arc<Self>,
-        turn: &TurnId,
-        target: &ReplyTarget,
-        before: Option<store::Placeholder>,
-    ) -> LiveStatus<Placeholder<Draft>> {
-        let draft = Draft { bot: self.clone(), turn: turn.clone(), target: target.clone() };
-        Placeholder::start(self.base.store.clone(), turn.clone(), draft, before)
+    fn draft(self: &Arc<Self>, turn: &TurnId, target: &ReplyTarget) -> Draft {
+        Draft { bot: self.clone(), turn: turn.clone(), target: target.clone() }
     }
 
     fn take_choices(&self, chat: &str, message: &str) -> Changing {

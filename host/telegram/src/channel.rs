@@ -16,10 +16,10 @@ use super::upload::CHANNEL_LIMITS;
 use super::wire;
 use cofferdam_chat::approvals::{ApprovalDisplay, Changing};
 use cofferdam_chat::handler::{Channel, ChannelServices, PlatformChannel};
-use cofferdam_chat::outbound::{ChannelLimits, FirstMessage, SendError, SendingPart};
+use cofferdam_chat::outbound::{ChannelLimits, SendError, SendingPart};
 use cofferdam_chat::runs::UnreachableReason;
 use cofferdam_chat::setup::{MenuEntry, RenewedSettings};
-use cofferdam_chat::{AGAIN, Activity, LiveStatus, Placeholder, PlaceholderRef};
+use cofferdam_chat::{AGAIN, Activity, PlaceholderRef};
 use cofferdam_core::id::TurnId;
 use cofferdam_store::{self as store, AlbumStanding, StoreError, Update};
 use cofferdam_warden::attachments::{Download, IntakeResult};
@@ -39,7 +39,7 @@ impl Channel for TelegramBot {
 
     type Target = ReplyTarget;
     type File = MessageFile;
-    type Screen = Placeholder<Draft>;
+    type Draft = Draft;
 
     fn base(&self) -> &ChannelServices {
         &self.base
@@ -89,9 +89,8 @@ impl Channel for TelegramBot {
         BotUser::ask(&self.api).await.is_ok()
     }
 
-    fn reply_address(target: &ReplyTarget, shown: Option<Placeholder<Draft>>) -> (String, FirstMessage) {
-        let (stand_in, opening) = PlaceholderRef::from_shown(shown);
-        (ReplyTarget { stand_in, ..*target }.to_text(), opening)
+    fn reply_address(target: &ReplyTarget, stand_in: Option<PlaceholderRef>) -> String {
+        ReplyTarget { stand_in, ..*target }.to_text()
     }
 
     async fn show_activity(&self, target: &ReplyTarget, activity: Activity) -> Duration {
@@ -109,14 +108,8 @@ impl Channel for TelegramBot {
         }
     }
 
-    fn show(
-        self: &Arc<Self>,
-        turn: &TurnId,
-        target: &ReplyTarget,
-        before: Option<store::Placeholder>,
-    ) -> LiveStatus<Placeholder<Draft>> {
-        let draft = Draft { bot: self.clone(), target: *target };
-        Placeholder::start(self.base.store.clone(), turn.clone(), draft, before)
+    fn draft(self: &Arc<Self>, _: &TurnId, target: &ReplyTarget) -> Draft {
+        Draft { bot: self.clone(), target: *target }
     }
 
     fn take_choices(&self, chat: &str, message: &str) -> Changing {

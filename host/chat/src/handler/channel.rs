@@ -3,14 +3,14 @@
 
 use super::ChannelServices;
 use crate::approvals::{ApprovalDisplay, Changing};
-use crate::outbound::{ChannelLimits, FirstMessage, SendError, SendingPart};
+use crate::outbound::{ChannelLimits, SendError, SendingPart};
 use crate::runs::UnreachableReason;
 use crate::session_queue::{StopPower, TurnSlot};
 use crate::setup::{MenuEntry, RenewedSettings};
-use crate::{Activity, LiveStatus, ShownActivity, TurnDisplay, words};
+use crate::{Activity, EditableMessage, PlaceholderRef, ShownActivity, words};
 use cofferdam_core::command::{ControlWord, steer_text, word};
 use cofferdam_core::id::{SessionId, TurnId};
-use cofferdam_store::{AlbumStanding, Placeholder, QueueMode, ReplyPlace, StoreError, Update};
+use cofferdam_store::{AlbumStanding, QueueMode, ReplyPlace, StoreError, Update};
 use cofferdam_warden::attachments::{Download, IntakeResult, SentFile};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
@@ -28,8 +28,8 @@ pub trait Channel: Send + Sync + Sized + 'static {
     type Target: Clone + DeserializeOwned + Send + Sync + 'static;
     /// What names a file.
     type File: SentFile;
-    /// Where a turn is shown while it runs.
-    type Screen: TurnDisplay;
+    /// The message that stands for an answer while its turn runs.
+    type Draft: EditableMessage;
 
     /// What it stands on.
     fn base(&self) -> &ChannelServices;
@@ -84,9 +84,9 @@ pub trait Channel: Send + Sync + Sized + 'static {
     /// Whether the platform answers a request that sends nothing.
     fn answers(&self) -> impl Future<Output = bool> + Send;
 
-    /// Where an answer goes, to be kept, and what its first message is. `shown` is what its turn
-    /// was shown by; nothing about it is under way any more.
-    fn reply_address(target: &Self::Target, shown: Option<Self::Screen>) -> (String, FirstMessage);
+    /// Where an answer goes, to be kept. `stand_in` is what stands there for it already; nothing
+    /// about that is under way any more.
+    fn reply_address(target: &Self::Target, stand_in: Option<PlaceholderRef>) -> String;
 
     /// Whether something is shown there that ends with an answer alone. It is there once this
     /// returns.
@@ -97,7 +97,7 @@ pub trait Channel: Send + Sync + Sized + 'static {
     /// Where something is said later that belongs to the answer and is a message of its own, to be
     /// kept.
     fn followup_address(target: &Self::Target) -> String {
-        Self::reply_address(target, None).0
+        Self::reply_address(target, None)
     }
 
     /// Shows once that something goes on there, such as "typing…"; failures are of no consequence.
@@ -108,14 +108,8 @@ pub trait Channel: Send + Sync + Sized + 'static {
         activity: Activity,
     ) -> impl Future<Output = Duration> + Send;
 
-    /// Shows the turn of a question until it is ended. `before` is what an earlier run of it has
-    /// left.
-    fn show(
-        self: &Arc<Self>,
-        turn: &TurnId,
-        target: &Self::Target,
-        before: Option<Placeholder>,
-    ) -> LiveStatus<Self::Screen>;
+    /// The message that stands for the answer of a turn, which is not sent yet.
+    fn draft(self: &Arc<Self>, turn: &TurnId, target: &Self::Target) -> Self::Draft;
 
     /// Where approvals are shown: below the message that is answered there, whose sender asks for
     /// the calls.

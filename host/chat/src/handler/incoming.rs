@@ -285,7 +285,7 @@ fn awaited_target<C: Channel>(channel: &C, update: &Update) -> Option<String> {
         MessageAction::Say(target, _) => target,
         MessageAction::Run(asked) => asked.target,
     };
-    Some(C::reply_address(&target, None).0)
+    Some(C::reply_address(&target, None))
 }
 
 /// What a message asks for that is to stop what runs in its chat.
@@ -297,7 +297,7 @@ fn stop_request<C: Channel>(channel: &C, update: &Update) -> Option<Stopping> {
     if !stops || asked.queue != QueueMode::Turn || asked.album.is_some() {
         return None;
     }
-    let (session, target) = (channel.session(&asked.target), C::reply_address(&asked.target, None).0);
+    let (session, target) = (channel.session(&asked.target), C::reply_address(&asked.target, None));
     Some(Stopping { session, update_id: update.update_id, by: asked.power, target })
 }
 

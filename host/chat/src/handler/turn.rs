@@ -13,7 +13,7 @@ use crate::outbound::{FirstMessage, deliver, plan};
 use crate::runs::{CallingTurn, RunTrigger};
 use crate::session_queue::{RunningTurn, StopResult, Stopping, TurnSlot, Unit};
 use crate::words as said;
-use crate::{Activity, WorkingTurn, attempt};
+use crate::{Activity, Placeholder, PlaceholderRef, WorkingTurn, attempt};
 use cofferdam_agent::turn::words::{nothing_runs, waiting_too};
 use cofferdam_agent::turn::{HistorySize, StepListener, TurnInput};
 use cofferdam_core::command::{ControlWord, word};
@@ -151,12 +151,14 @@ async fn answer<C: Channel>(
         Some(resumed) => resumed.todo(&**channel),
         None => channel.read(&bound.updates, bound.standing),
     };
-    let ((target, opening), response) = match todo {
+    let (target, opening, response) = match todo {
         MessageAction::Nothing => {
             base.store_until_done("dismiss a turn", || base.store.dismiss(&turn)).await;
             return None;
         }
-        MessageAction::Say(target, text) => (C::reply_address(&target, None), OutgoingResponse::text(text)),
+        MessageAction::Say(target, text) => {
+            (C::reply_address(&target, None), FirstMessage::Fresh, OutgoingResponse::text(text))
+        }
         MessageAction::Run(asked) => {
             // From here on a person can stop it.
             let (own, sender) = (channel.session(&asked.target), asked.sender.clone());
@@ -182,7 +184,8 @@ async fn answer<C: Channel>(
                 // It needs no place to say so.
                 () = run.cancel().cancelled() => {}
             }
-            let shown = channel.show(&turn, &target, before);
+            let draft = channel.draft(&turn, &target);
+            let shown = Placeholder::start(base.store.clone(), turn.clone(), draft, before);
             let caller = caller::<C>(&asked);
             let by_voice = asked.is_voice.then(|| channel.session(&asked.target));
             let meanwhile = (shown.progress(), slot, run.clone());
@@ -190,9 +193,9 @@ async fn answer<C: Channel>(
             let response = attempt((&base.store, &base.store_retry), &turn, &caller, work).await;
             run.end();
             // Before the reply is stored, which says what becomes of what was shown.
-            let shown = shown.end().await;
+            let (stand_in, opening) = PlaceholderRef::from_shown(shown.end().await);
             let response = to_be_spoken(&**channel, (by_voice, &caller.sender), response?).await;
-            (C::reply_address(&target, shown), response)
+            (C::reply_address(&target, stand_in), opening, response)
         }
     };
     let reply = NewReply { target, parts: plan(response, C::CHANNEL_LIMITS, opening) };

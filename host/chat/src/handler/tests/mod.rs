@@ -8,11 +8,11 @@ mod resumed;
 
 use super::*;
 use crate::approvals::{self, ApprovalDisplay, ApprovalService, Changing};
-use crate::outbound::{ChannelLimits, FirstMessage, SendError, SendingPart};
+use crate::outbound::{ChannelLimits, SendError, SendingPart, StyledText};
 use crate::people::{AccessControl, ConfiguredPeople, PairedPeople, Served};
 use crate::runs::Runs;
 use crate::session_queue::{AlbumWindow, Arrival, RunningTurns, Stop, StopPower, TurnPlaces, Unit};
-use crate::{Activity, LiveStatus, StatusDelays, StatusText, TurnDisplay};
+use crate::{Activity, EditableMessage, PlaceholderRef};
 use async_trait::async_trait;
 use cofferdam_agent::tools::{ApprovalRequest, CallRequest, OutputKeeper};
 use cofferdam_agent::turn::{
@@ -25,8 +25,7 @@ use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::{ToolAnswer, ToolError};
 use cofferdam_store::people::People;
 use cofferdam_store::{
-    AlbumStanding, Headers, NewUpdate, Placeholder, QueueMode, Store, StoreRetry, Update, UpdateClaim,
-    UpdateFate,
+    AlbumStanding, Headers, NewUpdate, QueueMode, Store, StoreRetry, Update, UpdateClaim, UpdateFate,
 };
 use cofferdam_warden::attachments::outgoing::{self, Outgoing};
 use cofferdam_warden::attachments::{
@@ -99,13 +98,24 @@ struct Paper {
 struct Nothing;
 
 #[async_trait]
-impl TurnDisplay for Nothing {
-    async fn room(&mut self) {
+impl EditableMessage for Nothing {
+    const IS_SENT_ONCE: bool = false;
+    const TEXT_UNITS_MAX: usize = 1000;
+
+    fn is_in_group(&self) -> bool {
+        false
+    }
+
+    async fn room(&self) {
         std::future::pending().await
     }
 
-    async fn show(&mut self, _: StatusText) -> Duration {
-        Duration::MAX
+    async fn send(&self, _: &StyledText) -> Result<i64, SendError> {
+        Err(SendError::Refused("nothing is shown".to_owned()))
+    }
+
+    async fn edit(&self, _: i64, _: &StyledText) -> Result<(), SendError> {
+        Err(SendError::Refused("nothing is shown".to_owned()))
     }
 }
 
@@ -156,7 +166,7 @@ impl Channel for Paper {
 
     type Target = String;
     type File = Sheet;
-    type Screen = Nothing;
+    type Draft = Nothing;
 
     fn base(&self) -> &ChannelServices {
         &self.base
@@ -226,16 +236,16 @@ impl Channel for Paper {
         true
     }
 
-    fn reply_address(target: &String, _: Option<Nothing>) -> (String, FirstMessage) {
-        (target.clone(), FirstMessage::Fresh)
+    fn reply_address(target: &String, _: Option<PlaceholderRef>) -> String {
+        target.clone()
     }
 
     async fn show_activity(&self, _: &String, _: Activity) -> Duration {
         Duration::ZERO
     }
 
-    fn show(self: &Arc<Self>, _: &TurnId, _: &String, _: Option<Placeholder>) -> LiveStatus<Nothing> {
-        LiveStatus::start(Nothing, StatusDelays { doing: Duration::MAX, saying: Duration::MAX })
+    fn draft(self: &Arc<Self>, _: &TurnId, _: &String) -> Nothing {
+        Nothing
     }
 
     fn take_choices(&self, _: &str, _: &str) -> Changing {

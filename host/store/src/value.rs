@@ -2,14 +2,27 @@
 
 use super::StoreError;
 use rusqlite::types::{ToSqlOutput, ValueRef};
+use std::borrow::Cow;
 
 /// A value of a column, or in the place of a parameter. A truth is 0 or 1.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum SqlValue<'a> {
     Null,
     Integer(i64),
-    Text(&'a str),
-    Bytes(&'a [u8]),
+    Text(Cow<'a, str>),
+    Bytes(Cow<'a, [u8]>),
+}
+
+impl SqlValue<'_> {
+    /// The same, of its own.
+    pub(super) fn into_owned(self) -> SqlValue<'static> {
+        match self {
+            Self::Null => SqlValue::Null,
+            Self::Integer(number) => SqlValue::Integer(number),
+            Self::Text(text) => SqlValue::Text(text.into_owned().into()),
+            Self::Bytes(bytes) => SqlValue::Bytes(bytes.into_owned().into()),
+        }
+    }
 }
 
 /// What can stand in the place of a parameter.
@@ -56,7 +69,8 @@ macro_rules! column_words {
     ($kind:ident, $other:literal: $($variant:ident = $word:literal)+) => {
         impl $crate::value::ToValue for $kind {
             fn to_value(&self) -> $crate::value::SqlValue<'_> {
-                $crate::value::SqlValue::Text(match self { $(Self::$variant => $word,)+ })
+                let word = match self { $(Self::$variant => $word,)+ };
+                $crate::value::SqlValue::Text(std::borrow::Cow::Borrowed(word))
             }
         }
 
@@ -86,19 +100,24 @@ impl<T: ToValue> ToValue for Option<T> {
 
 impl ToValue for SqlValue<'_> {
     fn to_value(&self) -> SqlValue<'_> {
-        *self
+        match self {
+            Self::Null => SqlValue::Null,
+            Self::Integer(number) => SqlValue::Integer(*number),
+            Self::Text(text) => SqlValue::Text(Cow::Borrowed(text)),
+            Self::Bytes(bytes) => SqlValue::Bytes(Cow::Borrowed(bytes)),
+        }
     }
 }
 
 impl ToValue for str {
     fn to_value(&self) -> SqlValue<'_> {
-        SqlValue::Text(self)
+        SqlValue::Text(Cow::Borrowed(self))
     }
 }
 
 impl ToValue for String {
     fn to_value(&self) -> SqlValue<'_> {
-        SqlValue::Text(self)
+        self.as_str().to_value()
     }
 }
 
@@ -139,8 +158,8 @@ impl FromValue for bool {
 impl FromValue for String {
     fn from_value(value: SqlValue<'_>) -> Result<Self, StoreError> {
         match value {
-            SqlValue::Text(text) => Ok(text.to_owned()),
-            _ => Err(unexpected(value)),
+            SqlValue::Text(text) => Ok(text.into_owned()),
+            other => Err(unexpected(other)),
         }
     }
 }
@@ -180,11 +199,11 @@ impl<'a> TryFrom<ValueRef<'a>> for SqlValue<'a> {
         Ok(match value {
             ValueRef::Null => Self::Null,
             ValueRef::Integer(number) => Self::Integer(number),
-            ValueRef::Text(text) => Self::Text(
+            ValueRef::Text(text) => Self::Text(Cow::Borrowed(
                 std::str::from_utf8(text)
                     .map_err(|_| StoreError::Corrupt("a text that is no UTF-8".to_owned()))?,
-            ),
-            ValueRef::Blob(bytes) => Self::Bytes(bytes),
+            )),
+            ValueRef::Blob(bytes) => Self::Bytes(Cow::Borrowed(bytes)),
             ValueRef::Real(_) => return Err(StoreError::Corrupt("a fraction".to_owned())),
         })
     }

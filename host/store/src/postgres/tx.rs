@@ -6,7 +6,7 @@
 //! it is, and changes.
 
 use super::failure::{describe_refused_beginning, is_lost};
-use super::row::{PgRow, PgValue, references};
+use super::row::{PgRow, references};
 use super::text::translate;
 use super::{QUERY_DEADLINE, Server};
 use crate::StoreError;
@@ -135,8 +135,7 @@ impl<'c> PgTx<'c> {
 
     pub(in super::super) fn execute(&self, sql: &str, values: &[SqlValue<'_>]) -> Result<usize, StoreError> {
         let statement = self.prepare(sql, values)?;
-        let values = PgValue::all(values);
-        let changed = self.wait(self.client.execute(&statement, &references(&values)))?;
+        let changed = self.wait(self.client.execute(&statement, &references(values)))?;
         self.has_changed.set(self.has_changed.get() || changed > 0);
         Ok(usize::try_from(changed).unwrap_or(usize::MAX))
     }
@@ -149,7 +148,7 @@ impl<'c> PgTx<'c> {
     }
 
     fn send_execute(&self, statement: Statement, values: &[SqlValue<'_>]) -> Result<(), StoreError> {
-        let values: Vec<_> = PgValue::all(values).into_iter().map(PgValue::into_owned).collect();
+        let values: Vec<_> = values.iter().cloned().map(SqlValue::into_owned).collect();
         let client = self.client;
         self.send(async move { client.execute(&statement, &references(&values)).await.map(Some) });
         let is_full = self.sent.borrow().len() >= SENT_MAX;
@@ -162,8 +161,7 @@ impl<'c> PgTx<'c> {
         values: &[SqlValue<'_>],
     ) -> Result<Vec<PgRow>, StoreError> {
         let statement = self.prepare(sql, values)?;
-        let values = PgValue::all(values);
-        let rows = self.wait(self.client.query(&statement, &references(&values)))?;
+        let rows = self.wait(self.client.query(&statement, &references(values)))?;
         rows.iter().map(PgRow::read).collect()
     }
 

@@ -92,8 +92,7 @@ impl Store {
 
     /// Notes the platform's id of the message that shows it.
     pub async fn mark_approval_shown(&self, id: &str, message: &str) -> Result<(), StoreError> {
-        let (id, message) = (id.to_owned(), message.to_owned());
-        self.write(move |tx| tx.run("UPDATE approval SET message = ?2 WHERE id = ?1", [&id, &message])).await
+        self.run("UPDATE approval SET message = ?2 WHERE id = ?1", [id, message]).await
     }
 
     /// The approval of this id.
@@ -153,8 +152,7 @@ impl Store {
 
     /// Notes that the message of an approval shows no choices any more.
     pub async fn mark_choices_gone(&self, id: &str) -> Result<(), StoreError> {
-        let id = id.to_owned();
-        self.commit_along(move |tx| tx.run("UPDATE approval SET has_choices = 0 WHERE id = ?1", [&id])).await
+        self.run_along("UPDATE approval SET has_choices = 0 WHERE id = ?1", [id]).await
     }
 
     /// Remembers paths as approved.

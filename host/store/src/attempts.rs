@@ -39,21 +39,13 @@ impl Store {
 
     /// Takes the last attempt back. Rides.
     pub async fn withdraw_attempt(&self, turn: &TurnId) -> Result<(), StoreError> {
-        let turn = turn.as_str().to_owned();
-        self.commit_along(move |tx| {
-            tx.run("UPDATE attempt SET count = count - 1 WHERE turn = ?1 AND count > 0", [&turn])
-        })
-        .await
+        self.run_along("UPDATE attempt SET count = count - 1 WHERE turn = ?1 AND count > 0", [turn]).await
     }
 
     /// What a turn has behind it besides its lines; `None` where no attempt of it is counted.
     pub async fn load_attempt(&self, turn: &TurnId) -> Result<Option<AttemptRow>, StoreError> {
-        let turn = turn.as_str().to_owned();
-        self.read(move |tx| {
-            let found = "SELECT begun_at, spent FROM attempt WHERE turn = ?1";
-            tx.query_optional(found, [&turn], |row| Ok(AttemptRow { at: row.get(0)?, spent: row.get(1)? }))
-        })
-        .await
+        let found = "SELECT begun_at, spent FROM attempt WHERE turn = ?1";
+        self.query_optional(found, [turn], |row| Ok(AttemptRow { at: row.get(0)?, spent: row.get(1)? })).await
     }
 
     /// Charges tokens that a turn has cost without a line to show for them. Rides.

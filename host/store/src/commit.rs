@@ -4,7 +4,8 @@
 //! nobody outside has seen anything of rides where an engine can do that: it is on the disk with the
 //! next thing that is settled after it.
 
-use super::tx::Tx;
+use super::tx::{Row, Tx};
+use super::value::{SqlValue, ToValue};
 use super::{Engine, Store, StoreError, blocking, machine_now_ms};
 use cofferdam_core::standing::STORE;
 
@@ -41,6 +42,48 @@ impl Store {
         work: impl Fn(&Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.run_blocking(move |store| store.read_here(work)).await
+    }
+
+    /// [`Store::write`] of one statement.
+    pub(super) async fn run<P: ToValue>(
+        &self,
+        sql: &'static str,
+        params: impl AsRef<[P]>,
+    ) -> Result<(), StoreError> {
+        let values = keep_values(params.as_ref());
+        self.write(move |tx| tx.run(sql, values.as_slice())).await
+    }
+
+    /// [`Store::commit_along`] of one statement.
+    pub(super) async fn run_along<P: ToValue>(
+        &self,
+        sql: &'static str,
+        params: impl AsRef<[P]>,
+    ) -> Result<(), StoreError> {
+        let values = keep_values(params.as_ref());
+        self.commit_along(move |tx| tx.run(sql, values.as_slice())).await
+    }
+
+    /// [`Store::read`] of the first row of one query.
+    pub(super) async fn query_optional<T: Send + 'static, P: ToValue>(
+        &self,
+        sql: &'static str,
+        params: impl AsRef<[P]>,
+        read: fn(&Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        let values = keep_values(params.as_ref());
+        self.read(move |tx| tx.query_optional(sql, values.as_slice(), read)).await
+    }
+
+    /// [`Store::read`] of each row of one query.
+    pub(super) async fn query_rows<T: Send + 'static, P: ToValue>(
+        &self,
+        sql: &'static str,
+        params: impl AsRef<[P]>,
+        read: fn(&Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let values = keep_values(params.as_ref());
+        self.read(move |tx| tx.query_rows(sql, values.as_slice(), read)).await
     }
 
     /// [`Store::read`] on this thread, which may block.
@@ -102,4 +145,9 @@ impl Store {
         }
         committed.map(|(value, _)| value)
     }
+}
+
+/// Parameters that outlast the one who gives them.
+fn keep_values<P: ToValue>(params: &[P]) -> Vec<SqlValue<'static>> {
+    params.iter().map(|value| value.to_value().into_owned()).collect()
 }

@@ -41,17 +41,10 @@ impl Store {
         after: Option<i64>,
         limit: u32,
     ) -> Result<Vec<Update>, StoreError> {
-        let channel = channel.to_owned();
-        self.read(move |tx| {
-            tx.query_rows(
-                "SELECT update_id, raw FROM inbox WHERE channel = ?1 AND done_at IS NULL AND turn IS NULL
-                 AND seq > coalesce((SELECT seq FROM inbox WHERE channel = ?1 AND update_id = ?2), 0)
-                 ORDER BY seq LIMIT ?3",
-                params![channel, after, limit],
-                update,
-            )
-        })
-        .await
+        let waits = "SELECT update_id, raw FROM inbox WHERE channel = ?1 AND done_at IS NULL AND turn IS NULL
+             AND seq > coalesce((SELECT seq FROM inbox WHERE channel = ?1 AND update_id = ?2), 0)
+             ORDER BY seq LIMIT ?3";
+        self.query_rows(waits, params![channel, after, limit], update).await
     }
 
     /// Binds updates to a turn of their own, named after the first; `None` when there is nothing
@@ -75,21 +68,10 @@ impl Store {
 
     /// The parts of an album that are still known, in order.
     pub async fn album(&self, channel: &str, album: &str) -> Result<Vec<AlbumPart>, StoreError> {
-        let (channel, album) = (channel.to_owned(), album.to_owned());
-        self.read(move |tx| {
-            tx.query_rows(
-                "SELECT update_id, raw, turn, received_at FROM inbox WHERE channel = ?1 AND album = ?2
-                 ORDER BY seq LIMIT 100",
-                params![channel, album],
-                |row| {
-                    let turn: Option<String> = row.get(2)?;
-                    Ok(AlbumPart {
-                        update: update(row)?,
-                        turn: turn.map(TurnId::new),
-                        received_at: row.get(3)?,
-                    })
-                },
-            )
+        let parts = "SELECT update_id, raw, turn, received_at FROM inbox WHERE channel = ?1 AND album = ?2
+             ORDER BY seq LIMIT 100";
+        self.query_rows(parts, [channel, album], |row| {
+            Ok(AlbumPart { update: update(row)?, turn: row.get(2)?, received_at: row.get(3)? })
         })
         .await
     }
@@ -97,16 +79,8 @@ impl Store {
     /// How often a stranger was told, as far as it is remembered; at most
     /// [`STRANGER_TOLD_MAX`].
     pub async fn count_told(&self, channel: &str, sender: &str) -> Result<u32, StoreError> {
-        let (channel, sender) = (channel.to_owned(), sender.to_owned());
-        self.read(move |tx| {
-            let times = tx.query_optional(
-                "SELECT times FROM stranger WHERE channel = ?1 AND sender = ?2",
-                [&channel, &sender],
-                |row| row.get(0),
-            )?;
-            Ok(times.unwrap_or(0))
-        })
-        .await
+        let times = "SELECT times FROM stranger WHERE channel = ?1 AND sender = ?2";
+        Ok(self.query_optional(times, [channel, sender], |row| row.get(0)).await?.unwrap_or(0))
     }
 
     /// Ends a turn that nobody waits for: its updates are done and free of it.

@@ -40,14 +40,7 @@ impl Store {
 
     /// Where conversations were, and where they are, in the order of noting.
     pub async fn load_moves(&self, channel: &str) -> Result<Vec<(String, String)>, StoreError> {
-        let channel = channel.to_owned();
-        self.read(move |tx| {
-            tx.query_rows(
-                "SELECT place, goes_on FROM moved WHERE channel = ?1 ORDER BY noted_at, rowid",
-                [&channel],
-                |row| Ok((row.get(0)?, row.get(1)?)),
-            )
-        })
-        .await
+        let found = "SELECT place, goes_on FROM moved WHERE channel = ?1 ORDER BY noted_at, rowid";
+        self.query_rows(found, [channel], |row| Ok((row.get(0)?, row.get(1)?))).await
     }
 }

@@ -10,33 +10,19 @@ use cofferdam_core::id::TurnId;
 impl Store {
     /// The placeholder of a turn that has not ended.
     pub async fn placeholder(&self, turn: &TurnId) -> Result<Option<Placeholder>, StoreError> {
-        let turn = turn.as_str().to_owned();
-        self.read(move |tx| {
-            let found: Option<Option<String>> =
-                tx.query_optional("SELECT message FROM placeholder WHERE turn = ?1", [&turn], |row| {
-                    row.get(0)
-                })?;
-            Ok(found.map(|message| message.map_or(Placeholder::Unknown, Placeholder::Sent)))
-        })
-        .await
+        let found = "SELECT message FROM placeholder WHERE turn = ?1";
+        let found = self.query_optional(found, [turn], |row| row.get::<Option<String>>(0)).await?;
+        Ok(found.map(|message| message.map_or(Placeholder::Unknown, Placeholder::Sent)))
     }
 
     /// Notes that it is about to be sent, unless it is noted.
     pub async fn mark_placeholder_begun(&self, turn: &TurnId) -> Result<(), StoreError> {
-        let turn = turn.as_str().to_owned();
-        self.write(move |tx| {
-            tx.run("INSERT INTO placeholder (turn) VALUES (?1) ON CONFLICT DO NOTHING", [&turn])
-        })
-        .await
+        self.run("INSERT INTO placeholder (turn) VALUES (?1) ON CONFLICT DO NOTHING", [turn]).await
     }
 
     /// Notes the platform's id of it.
     pub async fn mark_placeholder_sent(&self, turn: &TurnId, message: &str) -> Result<(), StoreError> {
-        let (turn, message) = (turn.as_str().to_owned(), message.to_owned());
-        self.write(move |tx| {
-            tx.run("UPDATE placeholder SET message = ?2 WHERE turn = ?1", params![turn, message])
-        })
-        .await
+        self.run("UPDATE placeholder SET message = ?2 WHERE turn = ?1", params![turn, message]).await
     }
 }
 

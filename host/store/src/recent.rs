@@ -20,14 +20,10 @@ impl Store {
         conversation: &str,
         sender: &str,
     ) -> Result<Option<RecentFiles>, StoreError> {
-        let (channel, conversation, sender) =
-            (channel.to_owned(), conversation.to_owned(), sender.to_owned());
-        self.read(move |tx| {
-            tx.query_optional(
-                "SELECT album, files FROM recent WHERE channel = ?1 AND conversation = ?2 AND sender = ?3",
-                params![channel, conversation, sender],
-                |row| Ok(RecentFiles { album: row.get(0)?, files: row.get(1)? }),
-            )
+        let found =
+            "SELECT album, files FROM recent WHERE channel = ?1 AND conversation = ?2 AND sender = ?3";
+        self.query_optional(found, [channel, conversation, sender], |row| {
+            Ok(RecentFiles { album: row.get(0)?, files: row.get(1)? })
         })
         .await
     }

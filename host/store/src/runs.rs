@@ -142,18 +142,13 @@ impl Store {
 
     /// The latest runs, at most [`RUNS_LISTED_MAX`].
     pub async fn list_runs(&self) -> Result<Vec<ListedRun>, StoreError> {
-        self.read(|tx| {
-            tx.query_rows(
-                "SELECT run, workflow, state, owner, EXISTS (
-                     SELECT 1 FROM run_task WHERE run_task.run = run.run AND run_task.state = 'running'
-                     AND waits_until IS NOT NULL)
-                 FROM run ORDER BY began_at DESC, rowid DESC LIMIT ?1",
-                [RUNS_LISTED_MAX],
-                |row| {
-                    let (run, workflow, owner) = (row.get(0)?, row.get(1)?, row.get(3)?);
-                    Ok(ListedRun { run, workflow, state: row.get(2)?, owner, waits: row.get(4)? })
-                },
-            )
+        let latest = "SELECT run, workflow, state, owner, EXISTS (
+                 SELECT 1 FROM run_task WHERE run_task.run = run.run AND run_task.state = 'running'
+                 AND waits_until IS NOT NULL)
+             FROM run ORDER BY began_at DESC, rowid DESC LIMIT ?1";
+        self.query_rows(latest, [RUNS_LISTED_MAX], |row| {
+            let (run, workflow, owner) = (row.get(0)?, row.get(1)?, row.get(3)?);
+            Ok(ListedRun { run, workflow, state: row.get(2)?, owner, waits: row.get(4)? })
         })
         .await
     }
@@ -231,13 +226,12 @@ impl Store {
     /// The runs that ended up to `until` and whose end is to be noted elsewhere, in milliseconds
     /// since 1970 UTC.
     pub async fn load_unnoted_runs(&self, until: i64) -> Result<Vec<String>, StoreError> {
-        self.read(move |tx| tx.query_rows(due::UNNOTED, [until], |row| row.get(0))).await
+        self.query_rows(due::UNNOTED, [until], |row| row.get(0)).await
     }
 
     /// The end of a run is noted.
     pub async fn end_noted(&self, run: &str) -> Result<(), StoreError> {
-        let run = run.to_owned();
-        self.write(move |tx| tx.run("UPDATE run SET unnoted = 0 WHERE run = ?1", [&run])).await
+        self.run("UPDATE run SET unnoted = 0 WHERE run = ?1", [run]).await
     }
 
     /// Opens a run that failed or was cut off: its tasks that are not done are pending again, and

@@ -18,15 +18,11 @@ pub(super) const LOOKED_AT_MAX: u32 = 64;
 impl Store {
     /// What waits to be said to a turn, in order.
     pub async fn load_steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<SteerUpdate>, StoreError> {
-        let (channel, turn) = (channel.to_owned(), turn.clone());
-        self.read(move |tx| {
-            tx.query_rows(
-                "SELECT update_id, raw, album FROM inbox
-                 WHERE request IN (SELECT seq FROM inbox WHERE turn = ?2 AND channel = ?1 AND joined IS NULL)
-                 AND channel = ?1 AND turn IS NULL AND done_at IS NULL ORDER BY seq LIMIT ?3",
-                params![channel, turn.as_str(), LOOKED_AT_MAX],
-                |row| Ok(SteerUpdate { update: update(row)?, album: row.get(2)? }),
-            )
+        let waits = "SELECT update_id, raw, album FROM inbox
+             WHERE request IN (SELECT seq FROM inbox WHERE turn = ?2 AND channel = ?1 AND joined IS NULL)
+             AND channel = ?1 AND turn IS NULL AND done_at IS NULL ORDER BY seq LIMIT ?3";
+        self.query_rows(waits, params![channel, turn, LOOKED_AT_MAX], |row| {
+            Ok(SteerUpdate { update: update(row)?, album: row.get(2)? })
         })
         .await
     }

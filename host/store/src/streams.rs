@@ -65,32 +65,20 @@ impl Store {
 
     /// The stream that was begun last.
     pub async fn stream(&self, channel: &str) -> Result<Option<Stream>, StoreError> {
-        let channel = channel.to_owned();
-        self.read(move |tx| {
-            tx.query_optional(
-                "SELECT session, address, number, behind FROM stream WHERE channel = ?1",
-                [&channel],
-                |row| {
-                    let position =
-                        StreamPosition { session: row.get(0)?, address: row.get(1)?, number: row.get(2)? };
-                    Ok(Stream { position, behind: row.get(3)? })
-                },
-            )
+        let found = "SELECT session, address, number, behind FROM stream WHERE channel = ?1";
+        self.query_optional(found, [channel], |row| {
+            let position = StreamPosition { session: row.get(0)?, address: row.get(1)?, number: row.get(2)? };
+            Ok(Stream { position, behind: row.get(3)? })
         })
         .await
     }
 
     /// Notes that another stream begins: what was said before it may have to be asked for.
     pub async fn begin_stream(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError> {
-        let channel = channel.to_owned();
-        self.write(move |tx| {
-            tx.run(
-                "INSERT INTO stream (channel, session, address, number, behind) VALUES (?1, ?2, ?3, ?4, 1)
-                 ON CONFLICT (channel) DO UPDATE SET session = ?2, address = ?3, number = ?4, behind = 1",
-                params![channel, position.session, position.address, position.number],
-            )
-        })
-        .await
+        let begin =
+            "INSERT INTO stream (channel, session, address, number, behind) VALUES (?1, ?2, ?3, ?4, 1)
+             ON CONFLICT (channel) DO UPDATE SET session = ?2, address = ?3, number = ?4, behind = 1";
+        self.run(begin, params![channel, position.session, position.address, position.number]).await
     }
 
     /// Notes how far the stream is read, as [`Store::persist_at`] does.
@@ -102,15 +90,9 @@ impl Store {
     /// Where people were answered, the latest first. What is known of a place stays while something
     /// that was said before the stream began may have to be asked for.
     pub async fn places(&self, channel: &str) -> Result<Vec<ReplyPlace>, StoreError> {
-        let channel = channel.to_owned();
-        self.read(move |tx| {
-            tx.query_rows(
-                "SELECT place, last FROM place WHERE channel = ?1 ORDER BY noted_at DESC, rowid DESC",
-                [&channel],
-                |row| Ok(ReplyPlace { place: row.get(0)?, last: row.get(1)? }),
-            )
-        })
-        .await
+        let found = "SELECT place, last FROM place WHERE channel = ?1 ORDER BY noted_at DESC, rowid DESC";
+        self.query_rows(found, [channel], |row| Ok(ReplyPlace { place: row.get(0)?, last: row.get(1)? }))
+            .await
     }
 
     /// Notes that all was asked for that was said before this stream began, up to these.

@@ -34,16 +34,10 @@ pub struct WhoseTurn {
 impl Store {
     /// What a caller has used on the day (of UTC) of `now`, in milliseconds since 1970 UTC.
     pub async fn load_usage(&self, caller: &Caller, now: i64) -> Result<UsedToday, StoreError> {
-        let caller = caller.clone();
-        self.read(move |tx| {
-            let found = tx.query_optional(
-                "SELECT tokens, written_bytes FROM usage WHERE day = ?1 AND channel = ?2 AND sender = ?3",
-                params![now / DAY_MS, caller.channel, caller.sender],
-                |row| Ok(UsedToday { tokens: row.get(0)?, written_bytes: row.get(1)? }),
-            )?;
-            Ok(found.unwrap_or_default())
-        })
-        .await
+        let used = "SELECT tokens, written_bytes FROM usage WHERE day = ?1 AND channel = ?2 AND sender = ?3";
+        let of = params![now / DAY_MS, caller.channel, caller.sender];
+        let read = |row: &Row<'_>| Ok(UsedToday { tokens: row.get(0)?, written_bytes: row.get(1)? });
+        Ok(self.query_optional(used, of, read).await?.unwrap_or_default())
     }
 }
 

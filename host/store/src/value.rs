@@ -1,6 +1,7 @@
 //! What a statement is given and a row holds: the four kinds that both engines have alike.
 
 use super::StoreError;
+use cofferdam_core::id::{SessionId, TurnId};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use std::borrow::Cow;
 
@@ -26,7 +27,7 @@ impl SqlValue<'_> {
 }
 
 /// What can stand in the place of a parameter.
-pub(super) trait ToValue {
+pub(super) trait ToValue: Sync {
     fn to_value(&self) -> SqlValue<'_>;
 }
 
@@ -148,6 +149,24 @@ macro_rules! whole_numbers {
 }
 
 whole_numbers! { i64 u32 u64 usize }
+
+macro_rules! ids {
+    ($($id:ty)+) => { $(
+        impl ToValue for $id {
+            fn to_value(&self) -> SqlValue<'_> {
+                self.as_str().to_value()
+            }
+        }
+
+        impl FromValue for $id {
+            fn from_value(value: SqlValue<'_>) -> Result<Self, StoreError> {
+                String::from_value(value).map(Self::new)
+            }
+        }
+    )+ };
+}
+
+ids! { TurnId SessionId }
 
 impl FromValue for bool {
     fn from_value(value: SqlValue<'_>) -> Result<Self, StoreError> {

@@ -13,34 +13,20 @@ pub const SPOKEN_TO_MAX: u32 = 10_000;
 impl Store {
     /// What was heard in the message of a turn that has not ended, if that is noted.
     pub async fn transcript(&self, turn: &TurnId) -> Result<Option<String>, StoreError> {
-        let turn = turn.as_str().to_owned();
-        self.read(move |tx| {
-            let found = "SELECT transcript FROM attempt WHERE turn = ?1";
-            Ok(tx.query_optional(found, [&turn], |row| row.get(0))?.flatten())
-        })
-        .await
+        let found = "SELECT transcript FROM attempt WHERE turn = ?1";
+        Ok(self.query_optional(found, [turn], |row| row.get(0)).await?.flatten())
     }
 
     /// Notes what was heard, once, of a turn of which an attempt is counted. Its end forgets it.
     pub async fn keep_transcript(&self, turn: &TurnId, text: &str) -> Result<(), StoreError> {
-        let (turn, text) = (turn.as_str().to_owned(), text.to_owned());
-        self.write(move |tx| {
-            tx.run(
-                "UPDATE attempt SET transcript = ?2 WHERE turn = ?1 AND transcript IS NULL",
-                [&turn, &text],
-            )
-        })
-        .await
+        let keep = "UPDATE attempt SET transcript = ?2 WHERE turn = ?1 AND transcript IS NULL";
+        self.run(keep, params![turn, text]).await
     }
 
     /// Whether somebody's voice messages in a session are answered by voice, too.
     pub async fn is_spoken_to(&self, session: &SessionId, sender: &str) -> Result<bool, StoreError> {
-        let key = [session.as_str().to_owned(), sender.to_owned()];
-        self.read(move |tx| {
-            let found = "SELECT 1 FROM spoken_to WHERE session = ?1 AND sender = ?2";
-            tx.exists(found, key.as_slice())
-        })
-        .await
+        let found = "SELECT 1 FROM spoken_to WHERE session = ?1 AND sender = ?2";
+        Ok(self.query_optional(found, params![session, sender], |_| Ok(())).await?.is_some())
     }
 
     /// Has them answered so, or not.

@@ -143,14 +143,8 @@ impl Store {
         run: &str,
         task: usize,
     ) -> Result<Option<(String, String)>, StoreError> {
-        let run = run.to_owned();
-        self.read(move |tx| {
-            let found =
-                "SELECT channel, files FROM run_message WHERE run = ?1 AND n = ?2 AND files IS NOT NULL";
-            let row = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
-            tx.query_optional(found, params![run, task], row)
-        })
-        .await
+        let found = "SELECT channel, files FROM run_message WHERE run = ?1 AND n = ?2 AND files IS NOT NULL";
+        self.query_optional(found, params![run, task], |row| Ok((row.get(0)?, row.get(1)?))).await
     }
 
     /// The runs of the one `serve` that have something to do now: all that are open, but for those
@@ -197,7 +191,7 @@ impl Store {
 
     /// Runs that have ended, and whose end was promised to be told and is not yet.
     pub async fn load_unanswered_runs(&self) -> Result<Vec<String>, StoreError> {
-        self.read(|tx| tx.query_rows(due::UNANSWERED, params![], |row| row.get(0))).await
+        self.query_rows(due::UNANSWERED, params![], |row| row.get(0)).await
     }
 
     /// Tells the end of such a run, once.
@@ -303,11 +297,8 @@ impl Store {
 
     /// Notes that the times of a schedule up to this one need no further look.
     pub async fn end_schedule_check(&self, of: (&str, &str), until: i64) -> Result<(), StoreError> {
-        let key = schedule_key(of);
-        self.write(move |tx| {
-            tx.run("UPDATE run_schedule SET looked_at = ?2 WHERE workflow = ?1", params![key, until])
-        })
-        .await
+        let note = "UPDATE run_schedule SET looked_at = ?2 WHERE workflow = ?1";
+        self.run(note, params![schedule_key(of), until]).await
     }
 }
 

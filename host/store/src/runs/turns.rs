@@ -136,17 +136,15 @@ impl Store {
     /// The waits that are over by `now`: somebody has replied, or nobody has in time. A reply in
     /// several parts is over once no further one comes.
     pub async fn due_waits(&self, now: i64) -> Result<Vec<DueWait>, StoreError> {
-        self.read(move |tx| {
-            tx.query_rows(due::WAITS, [now, due::ALBUM_MS], |row| {
-                let is_replied = row.get::<String>(4)? == "replied";
-                Ok(DueWait {
-                    run: row.get(0)?,
-                    task: row.get(1)?,
-                    from: row.get(2)?,
-                    patience: row.get(3)?,
-                    reply: row.get::<Option<String>>(5)?.filter(|_| is_replied),
-                    files: row.get::<Option<String>>(6)?.filter(|_| is_replied),
-                })
+        self.query_rows(due::WAITS, [now, due::ALBUM_MS], |row| {
+            let is_replied = row.get::<String>(4)? == "replied";
+            Ok(DueWait {
+                run: row.get(0)?,
+                task: row.get(1)?,
+                from: row.get(2)?,
+                patience: row.get(3)?,
+                reply: row.get::<Option<String>>(5)?.filter(|_| is_replied),
+                files: row.get::<Option<String>>(6)?.filter(|_| is_replied),
             })
         })
         .await

@@ -122,12 +122,8 @@ impl Tx<'_> {
         match self {
             Self::Sqlite(tx) => {
                 let mut statement = tx.prepare_cached(sql)?;
-                let mut rows = statement.query(rusqlite::params_from_iter(values))?;
-                let mut all = Vec::new();
-                while let Some(row) = rows.next()? {
-                    all.push(read(&Row::Sqlite(row))?);
-                }
-                Ok(all)
+                let values = rusqlite::params_from_iter(values);
+                statement.query_and_then(values, |row| read(&Row::Sqlite(row)))?.collect()
             }
             Self::Postgres(tx) => {
                 tx.query(sql, &values)?.into_iter().map(|row| read(&Row::Postgres(row))).collect()

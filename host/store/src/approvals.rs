@@ -4,6 +4,7 @@
 //! One step decides: anyone who comes first, and only in time. What a call would have done is not
 //! kept, only the hash that names it.
 
+use super::retention::keep_latest;
 use super::tx::{Row, Tx};
 use super::value::{column_words, params};
 use super::{Store, StoreError, now_ms};
@@ -209,11 +210,7 @@ fn approval(row: &Row<'_>) -> Result<ApprovalRow, StoreError> {
 pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
     tx.run("DELETE FROM approval WHERE expires_at < ?1", [before])?;
     tx.run("DELETE FROM approved_path WHERE approved_at < ?1", [before])?;
-    tx.run(
-        "DELETE FROM approved_path WHERE rowid IN
-         (SELECT rowid FROM approved_path ORDER BY approved_at DESC, rowid DESC LIMIT 9223372036854775807 OFFSET ?1)",
-        [APPROVED_PATHS_MAX],
-    )
+    keep_latest(tx, "approved_path", "approved_at", APPROVED_PATHS_MAX)
 }
 
 column_words! { ApprovalState, "an approval that is {:?}":

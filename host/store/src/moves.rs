@@ -1,6 +1,7 @@
 //! Conversations that go on elsewhere, such as a group that became a supergroup: where each was,
 //! and where it is.
 
+use super::retention::keep_latest;
 use super::value::params;
 use super::{Store, StoreError, now_ms};
 
@@ -18,11 +19,7 @@ impl Store {
                  ON CONFLICT (channel, place) DO UPDATE SET goes_on = ?3, noted_at = ?4",
                 params![channel, place, goes_on, now_ms()],
             )?;
-            tx.run(
-                "DELETE FROM moved WHERE rowid IN
-                 (SELECT rowid FROM moved ORDER BY noted_at DESC, rowid DESC LIMIT 9223372036854775807 OFFSET ?1)",
-                [MOVES_MAX],
-            )
+            keep_latest(tx, "moved", "noted_at", MOVES_MAX)
         })
         .await
     }

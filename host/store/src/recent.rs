@@ -3,6 +3,7 @@
 //! the message ends, so a later turn of the same conversation finds what came before it and nothing
 //! that came after.
 
+use super::retention::keep_latest;
 use super::tx::Tx;
 use super::value::params;
 use super::{NewRecent, RecentFiles, Store, StoreError};
@@ -62,8 +63,5 @@ pub(super) fn note_first(
 /// Forgets what was noted before `before`, and all but the latest rows.
 pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
     tx.run("DELETE FROM recent WHERE noted_at < ?1", [before])?;
-    tx.run(
-        "DELETE FROM recent WHERE rowid IN (SELECT rowid FROM recent ORDER BY noted_at DESC LIMIT 9223372036854775807 OFFSET ?1)",
-        [RECENT_ROWS_MAX],
-    )
+    keep_latest(tx, "recent", "noted_at", RECENT_ROWS_MAX)
 }

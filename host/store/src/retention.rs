@@ -16,6 +16,15 @@ pub const DONE_ROWS_MAX: u32 = 10_000;
 /// The turns that have not ended, for `NOT IN`.
 pub(super) const OPEN_TURNS: &str = "(SELECT turn FROM inbox WHERE done_at IS NULL AND turn IS NOT NULL)";
 
+/// Forgets all rows of a table but so many, the latest by a column.
+pub(super) fn keep_latest(tx: &Tx<'_>, table: &str, noted: &str, most: u32) -> Result<(), StoreError> {
+    let older = format!(
+        "DELETE FROM {table} WHERE rowid IN
+         (SELECT rowid FROM {table} ORDER BY {noted} DESC, rowid DESC LIMIT 9223372036854775807 OFFSET ?1)"
+    );
+    tx.run(&older, [most])
+}
+
 /// [`Store::prune`](super::Store::prune) in a transaction.
 pub(super) fn prune(tx: &Tx<'_>, now: i64) -> Result<usize, StoreError> {
     let age_ms = i64::try_from(DONE_AGE_MAX.as_millis()).unwrap_or(i64::MAX);

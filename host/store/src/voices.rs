@@ -1,6 +1,7 @@
 //! Voice: what was heard in the message of a turn, so that nobody is asked twice; and whose voice
 //! messages are answered by voice.
 
+use super::retention::keep_latest;
 use super::value::params;
 use super::{Store, StoreError, now_ms};
 use cofferdam_core::id::{SessionId, TurnId};
@@ -39,18 +40,15 @@ impl Store {
         let (session, sender) = (session.as_str().to_owned(), sender.to_owned());
         self.write(move |tx| {
             if !is_on {
-                return tx.run("DELETE FROM spoken_to WHERE session = ?1 AND sender = ?2", [&session, &sender]);
+                return tx
+                    .run("DELETE FROM spoken_to WHERE session = ?1 AND sender = ?2", [&session, &sender]);
             }
             tx.run(
                 "INSERT INTO spoken_to (session, sender, since) VALUES (?1, ?2, ?3)
                  ON CONFLICT (session, sender) DO UPDATE SET since = ?3",
                 params![session, sender, now_ms()],
             )?;
-            tx.run(
-                "DELETE FROM spoken_to WHERE rowid IN
-                 (SELECT rowid FROM spoken_to ORDER BY since DESC, rowid DESC LIMIT 9223372036854775807 OFFSET ?1)",
-                [SPOKEN_TO_MAX],
-            )
+            keep_latest(tx, "spoken_to", "since", SPOKEN_TO_MAX)
         })
         .await
     }

@@ -2,10 +2,10 @@
 //! own; what is there once, such as polling a bot, one of them does. All have the same files,
 //! or each has a workspace of its own ([homes](super::homes)).
 
-use super::postgres::{lease, listen};
+use super::postgres::{Postgres, lease, listen};
 use super::tx::Tx;
 use super::value::params;
-use super::{Engine, Store, StoreError, StoreLocation};
+use super::{Store, StoreError, StoreLocation};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -63,7 +63,7 @@ impl Store {
     pub fn open_alone(at: impl Into<StoreLocation>, node: &ClusterNode) -> Result<Self, StoreError> {
         let store = Self::open(at)?;
         store.join(node)?;
-        let Engine::Postgres(postgres) = &store.database.engine else { return Ok(store) };
+        let Some(postgres) = store.postgres() else { return Ok(store) };
         let Some(NodeRow { name, who, .. }) = postgres.try_alone()? else { return Ok(store) };
         // It may have ended itself; then its row is left for a moment.
         let _ = store.leave();
@@ -77,7 +77,7 @@ impl Store {
     /// [`StoreError::Served`] where the other process says that it is there;
     /// [`StoreError::OtherState`].
     pub fn join(&self, node: &ClusterNode) -> Result<(), StoreError> {
-        let Engine::Postgres(postgres) = &self.database.engine else { return Ok(()) };
+        let Some(postgres) = self.postgres() else { return Ok(()) };
         postgres.join(node)?;
         listen::begin(self);
         lease::keep(self)
@@ -85,7 +85,7 @@ impl Store {
 
     /// Whether several nodes share it.
     pub fn is_shared(&self) -> bool {
-        matches!(self.database.engine, Engine::Postgres(_))
+        self.postgres().is_some()
     }
 
     /// Takes what one node does for all, such as polling a bot, unless another node does it. It is
@@ -95,10 +95,8 @@ impl Store {
     /// [`StoreError`].
     pub async fn try_duty(&self, duty: &str) -> Result<bool, StoreError> {
         let duty = duty.to_owned();
-        let try_duty = move |store: &Self| match &store.database.engine {
-            Engine::Sqlite(_) => Ok(true),
-            Engine::Postgres(postgres) => postgres.try_duty(&duty),
-        };
+        let try_duty =
+            move |store: &Self| store.postgres().map_or(Ok(true), |postgres| postgres.try_duty(&duty));
         self.run_blocking(try_duty).await
     }
 
@@ -159,11 +157,7 @@ impl Store {
     /// Whether no other node can have taken this one's work over by now, as far as is known here.
     /// Always in SQLite.
     pub fn has_lease(&self) -> bool {
-        let is_certain = match &self.database.engine {
-            Engine::Sqlite(_) => true,
-            Engine::Postgres(postgres) => postgres.has_lease(),
-        };
-        is_certain && !self.database.taken_over.is_cancelled()
+        self.postgres().is_none_or(Postgres::has_lease) && !self.database.taken_over.is_cancelled()
     }
 
     /// Returns while this node [has its lease](Store::has_lease), and asks the server where that is
@@ -192,10 +186,7 @@ impl Store {
     /// [`StoreError::TakenOver`] where it was taken out already; any other means that they wait a
     /// moment.
     pub fn leave(&self) -> Result<(), StoreError> {
-        match &self.database.engine {
-            Engine::Sqlite(_) => Ok(()),
-            Engine::Postgres(postgres) => postgres.leave(),
-        }
+        self.postgres().map_or(Ok(()), Postgres::leave)
     }
 }
 

@@ -5,7 +5,7 @@
 use super::postgres::lease;
 use super::tx::Tx;
 use super::value::params;
-use super::{Engine, Store, StoreError};
+use super::{Store, StoreError};
 use cofferdam_core::id::Caller;
 use std::collections::BTreeSet;
 
@@ -138,10 +138,7 @@ pub(super) fn known(tx: &Tx<'_>) -> Result<BTreeSet<String>, StoreError> {
 impl Store {
     /// Whether each node has a workspace of its own, and people a home.
     pub fn has_homes(&self) -> bool {
-        match &self.database.engine {
-            Engine::Sqlite(_) => false,
-            Engine::Postgres(postgres) => postgres.home().is_some(),
-        }
+        self.postgres().is_some_and(|postgres| postgres.home().is_some())
     }
 
     /// Notes that this node has the files of these people, `CHANNEL:USER`, but for those who have a
@@ -192,7 +189,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Served`] where the first one is there.
     pub fn move_homes(&self, from: &str, to: &str) -> Result<(usize, usize), StoreError> {
-        let Engine::Postgres(postgres) = &self.database.engine else { return Ok((0, 0)) };
+        let Some(postgres) = self.postgres() else { return Ok((0, 0)) };
         let moved = self.write_here(|tx| {
             if let Some(node) = lease::nodes(tx)?.into_iter().find(|node| node.name == from) {
                 return Ok(Err(node.who));

@@ -328,6 +328,14 @@ impl Store {
         self
     }
 
+    /// The engine where nodes may share the store.
+    fn postgres(&self) -> Option<&Postgres> {
+        match &self.database.engine {
+            Engine::Sqlite(_) => None,
+            Engine::Postgres(postgres) => Some(postgres),
+        }
+    }
+
     /// A handle that keeps the database open no longer than others do.
     pub fn downgrade(&self) -> WeakStore {
         WeakStore(Arc::downgrade(&self.database))

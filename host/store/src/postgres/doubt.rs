@@ -1,7 +1,7 @@
 //! A commit of which the answer was lost: the server knows what came of it.
 
 use super::{Postgres, end_if_lost, refusal};
-use crate::{Engine, Store, StoreError};
+use crate::{Store, StoreError};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio_postgres::error::SqlState;
@@ -29,7 +29,7 @@ enum DoubtAnswer {
 impl Store {
     /// The process ends: who asks what came of a commit while the server is away asks no more.
     pub fn stop_asking(&self) {
-        if let Engine::Postgres(postgres) = &self.database.engine {
+        if let Some(postgres) = self.postgres() {
             postgres.asks_no_more.store(true, Ordering::Relaxed);
         }
     }

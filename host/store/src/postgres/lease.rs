@@ -12,7 +12,7 @@ use crate::clock::{follow, running_ms};
 use crate::cluster::{ClusterNode, NodeRow, host_name, new_name};
 use crate::tx::Tx;
 use crate::value::params;
-use crate::{Engine, Store, StoreError, WeakStore};
+use crate::{Store, StoreError, WeakStore};
 use cofferdam_core::lock::lock;
 use renewals::{Renewals, millis};
 use std::sync::{Mutex, mpsc};
@@ -185,7 +185,7 @@ pub(crate) fn keep(store: &Store) -> Result<(), StoreError> {
             std::thread::sleep(pause);
             let began = Instant::now();
             let Some(store) = weak.upgrade() else { return };
-            let Engine::Postgres(postgres) = &store.database.engine else { return };
+            let Some(postgres) = store.postgres() else { return };
             let Some(lease) = postgres.lease.get() else { return };
             match postgres.renew_lease(lease) {
                 Ok(None) => {}
@@ -215,7 +215,7 @@ fn begin_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), 
 fn take_out_at(store: &WeakStore, times: &mpsc::Receiver<i64>) {
     while let Ok(late_at) = times.recv() {
         let Some(store) = store.upgrade() else { return };
-        let Engine::Postgres(postgres) = &store.database.engine else { return };
+        let Some(postgres) = store.postgres() else { return };
         let Some(lease) = postgres.lease.get() else { return };
         match postgres.run_unfenced(&|tx| take_out_gone(tx, lease, late_at)) {
             // What they had begun is there to be taken over.

@@ -2,7 +2,7 @@
 //! knows no such thing, the look of each second finds what there is.
 
 use super::{Driver, PostgresConfig};
-use crate::{Engine, Store};
+use crate::Store;
 use std::future::poll_fn;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -15,7 +15,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 
 /// Listens for as long as the store is open.
 pub(crate) fn begin(store: &Store) {
-    let Engine::Postgres(postgres) = &store.database.engine else { return };
+    let Some(postgres) = store.postgres() else { return };
     let Some(Driver::Thread(runtime)) = &postgres.server.driver else { return };
     let (config, woken) = (postgres.config.clone(), store.database.woken.clone());
     runtime.spawn(async move {

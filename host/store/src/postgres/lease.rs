@@ -78,8 +78,6 @@ impl Postgres {
                     follow(now, asked);
                     break lease;
                 }
-                Joined::OtherState(name) => return Err(StoreError::OtherState(name)),
-                Joined::OtherAffinity(name) => return Err(StoreError::OtherAffinity(name)),
                 Joined::NameTaken { node, who, until } => {
                     changes += usize::from(seen.replace(until).is_some_and(|seen| seen != until));
                     if changes == RENEWALS_ALIVE {
@@ -250,11 +248,6 @@ enum Joined {
     At(i64),
     /// Another process runs a node of this name, or has the store for itself.
     NameTaken { node: String, who: String, until: i64 },
-    /// A node that is there has other files.
-    OtherState(String),
-    /// A node that is there has a workspace of its own, and this one has not, or the other way
-    /// round.
-    OtherAffinity(String),
 }
 
 fn join(tx: &Tx<'_>, lease: &Lease) -> Result<Joined, StoreError> {
@@ -268,14 +261,14 @@ fn join(tx: &Tx<'_>, lease: &Lease) -> Result<Joined, StoreError> {
         "SELECT name FROM node WHERE state <> ?1 AND name <> ?2 AND until > {NOW} ORDER BY name LIMIT 1"
     );
     if let Some(stranger) = tx.query_optional(&stranger, params![state, name], |row| row.get(0))? {
-        return Ok(Joined::OtherState(stranger));
+        return Err(StoreError::OtherState(stranger));
     }
     let has_home = i64::from(tx.home().is_some());
     let other = format!(
         "SELECT name FROM node WHERE has_home <> ?1 AND name <> ?2 AND until > {NOW} ORDER BY name LIMIT 1"
     );
     if let Some(other) = tx.query_optional(&other, params![has_home, name], |row| row.get(0))? {
-        return Ok(Joined::OtherAffinity(other));
+        return Err(StoreError::OtherAffinity(other));
     }
     let taken = format!(
         "SELECT node.name, who, until FROM node LEFT JOIN duty ON duty.holder = node.holder AND duty.name = ?2

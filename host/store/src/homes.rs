@@ -113,8 +113,12 @@ pub struct AwayHome {
     pub runs: u64,
 }
 
-/// The nodes that are not there and have files of people or of open runs, by name.
+/// The nodes that are not there and have files of people or of open runs, by name. None where all
+/// nodes have the same files.
 pub(super) fn away(tx: &Tx<'_>) -> Result<Vec<AwayHome>, StoreError> {
+    if tx.home().is_none() {
+        return Ok(Vec::new());
+    }
     let away = format!(
         "SELECT node, count(person), count(run) FROM (
              SELECT node, person, NULL AS run FROM home

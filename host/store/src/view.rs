@@ -148,15 +148,23 @@ impl DatabaseView {
         }
     }
 
+    /// The same of what nodes have; nothing in SQLite, and in tables of another version.
+    fn read_of_nodes<T: Default>(
+        &self,
+        work: impl Fn(&Tx<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        match &self.engine {
+            ViewedEngine::Postgres(_) if self.version == self.version_known() => self.read(work),
+            _ => Ok(T::default()),
+        }
+    }
+
     /// The nodes that are there, by name; none in SQLite, and in tables of before there were nodes.
     ///
     /// # Errors
     /// [`StoreError`].
     pub fn nodes(&self) -> Result<Vec<NodeRow>, StoreError> {
-        match &self.engine {
-            ViewedEngine::Postgres(_) if self.version == self.version_known() => self.read(lease::nodes),
-            _ => Ok(Vec::new()),
-        }
+        self.read_of_nodes(lease::nodes)
     }
 
     /// The nodes that are not there and have files of people or of open runs, whose messages and
@@ -165,14 +173,7 @@ impl DatabaseView {
     /// # Errors
     /// [`StoreError`].
     pub fn homes_away(&self) -> Result<Vec<AwayHome>, StoreError> {
-        match &self.engine {
-            ViewedEngine::Postgres(postgres)
-                if self.version == self.version_known() && postgres.home().is_some() =>
-            {
-                self.read(homes::away)
-            }
-            _ => Ok(Vec::new()),
-        }
+        self.read_of_nodes(homes::away)
     }
 
     /// Every node that ever was there, or had files of people or runs; none in SQLite.
@@ -192,10 +193,7 @@ impl DatabaseView {
     /// # Errors
     /// [`StoreError`].
     pub fn audit_heads(&self) -> Result<BTreeMap<String, String>, StoreError> {
-        match &self.engine {
-            ViewedEngine::Postgres(_) if self.version == self.version_known() => self.read(load_heads),
-            _ => Ok(BTreeMap::new()),
-        }
+        self.read_of_nodes(load_heads)
     }
 
     /// The version of the tables.

@@ -90,9 +90,6 @@ impl Store {
 
     /// Takes what one node does for all, such as polling a bot, unless another node does it. It is
     /// had until this node ends or is taken out.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn try_duty(&self, duty: &str) -> Result<bool, StoreError> {
         let duty = duty.to_owned();
         let try_duty =
@@ -104,9 +101,6 @@ impl Store {
     /// far theirs are. A head that is no later than the one that the store has is not taken: that
     /// one is in what is returned, and only a chain that was cut or changed does not hold it. None
     /// in SQLite.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn exchange_heads(&self, own: Option<String>) -> Result<AuditHeads, StoreError> {
         if let Some(own) = own.filter(|_| self.is_shared()) {
             // What is no head stands in no head's way.
@@ -129,9 +123,6 @@ impl Store {
     }
 
     /// The names of the nodes that are there; none in SQLite.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn load_nodes(&self) -> Result<BTreeSet<String>, StoreError> {
         self.read(|tx| match tx.holder() {
             None => Ok(BTreeSet::new()),
@@ -147,9 +138,6 @@ impl Store {
     }
 
     /// Has all nodes look for work.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn wake_nodes(&self) -> Result<(), StoreError> {
         if self.is_shared() { self.write(wake).await } else { Ok(()) }
     }

@@ -147,9 +147,6 @@ impl Store {
 
     /// Notes that this node has the files of these people, `CHANNEL:USER`, but for those who have a
     /// home already. Blocks.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub fn note_homes(&self, people: &[String]) -> Result<(), StoreError> {
         self.write_here(|tx| {
             let Some(own) = tx.home() else { return Ok(()) };
@@ -161,9 +158,6 @@ impl Store {
     /// The nodes whose audit is settled here: this one and those whose files it was given. What the
     /// calls of another one have published shows in that one's workspace alone. None where all have
     /// the same files, so that any node settles any audit.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn settled_here(&self) -> Result<Option<BTreeSet<String>>, StoreError> {
         self.read(|tx| {
             let Some(own) = tx.home() else { return Ok(None) };
@@ -174,9 +168,6 @@ impl Store {
     }
 
     /// The other node that has the files of a run, if one has.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn run_elsewhere(&self, run: &str) -> Result<Option<String>, StoreError> {
         let run = run.to_owned();
         self.read(move |tx| {

@@ -35,7 +35,7 @@ pub struct OpenRequestRow {
     pub by: Option<String>,
 }
 
-/// The database as it is.
+/// The database as it is. Methods fail with [`StoreError`], also for tables of another version.
 pub struct DatabaseView {
     engine: ViewedEngine,
     version: i64,
@@ -76,9 +76,6 @@ pub struct DayUsage {
 
 impl DatabaseView {
     /// What the run of this id began with; none where it is not kept.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub fn load_beginning(&self, run: &str) -> Result<Option<String>, StoreError> {
         match (self.version, self.version_known()) {
             (found, known) if found == known => {}
@@ -118,9 +115,6 @@ impl DatabaseView {
 
     /// Looks whether [`Store::open`](super::Store::open) would succeed. Where there is no file, its
     /// folder is somebody else's business.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub fn check_open(at: impl Into<StoreLocation>) -> Result<(), StoreError> {
         let at = at.into();
         let Some(look) = Self::open(&at)? else { return Ok(()) };
@@ -160,26 +154,17 @@ impl DatabaseView {
     }
 
     /// The nodes that are there, by name; none in SQLite, and in tables of before there were nodes.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub fn nodes(&self) -> Result<Vec<NodeRow>, StoreError> {
         self.read_of_nodes(lease::nodes)
     }
 
     /// The nodes that are not there and have files of people or of open runs, whose messages and
     /// tasks wait for them. None where all nodes have the same files.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub fn homes_away(&self) -> Result<Vec<AwayHome>, StoreError> {
         self.read_of_nodes(homes::away)
     }
 
     /// Every node that ever was there, or had files of people or runs; none in SQLite.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub fn known_nodes(&self) -> Result<BTreeSet<String>, StoreError> {
         match &self.engine {
             ViewedEngine::Postgres(_) => self.read(homes::known),
@@ -189,9 +174,6 @@ impl DatabaseView {
 
     /// How far the audit of each node was when it last said so: `SEQ:SHA256`. None in SQLite and in
     /// tables of before there were any.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub fn audit_heads(&self) -> Result<BTreeMap<String, String>, StoreError> {
         self.read_of_nodes(load_heads)
     }
@@ -223,9 +205,6 @@ impl DatabaseView {
     }
 
     /// What waits now.
-    ///
-    /// # Errors
-    /// [`StoreError`], also for a file of another version.
     pub fn count_waiting(&self) -> Result<WaitingCounts, StoreError> {
         self.read(|tx| {
             let count =
@@ -247,9 +226,6 @@ impl DatabaseView {
 
     /// The requests whose turns have begun and not ended, the oldest first, and at most
     /// [`REQUESTS_LISTED_MAX`].
-    ///
-    /// # Errors
-    /// [`StoreError`], also for a file of another version.
     pub fn open_requests(&self) -> Result<Vec<OpenRequestRow>, StoreError> {
         // A message that is said to a turn that runs has that turn, too, and comes after the one
         // that began it.
@@ -270,9 +246,6 @@ impl DatabaseView {
 
     /// What each person has used today, a day of UTC: the most first, and at most
     /// [`PEOPLE_LISTED_MAX`].
-    ///
-    /// # Errors
-    /// [`StoreError`], also for a file of another version.
     pub fn usage_today(&self) -> Result<Vec<DayUsage>, StoreError> {
         let most = "SELECT channel, sender, tokens, written_bytes FROM usage WHERE day = ?1
              ORDER BY tokens DESC, written_bytes DESC, channel, sender LIMIT ?2";
@@ -285,9 +258,6 @@ impl DatabaseView {
     }
 
     /// When a message came last, in milliseconds since 1970 UTC.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub fn received_at(&self) -> Result<Option<i64>, StoreError> {
         let last = "SELECT max(received_at) FROM inbox";
         self.read(|tx| tx.query_row(last, params![], |row| row.get(0)))

@@ -1,13 +1,13 @@
 //! Why something is not fetched. No message repeats a user name, a password or a query.
 
-use crate::host::HostPort;
 use crate::range::Range;
 use crate::target::URL_BYTES_MAX;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// What is wrong with an address, or with where it leads. It is not contacted.
+/// What is wrong with an address, or with where it leads. It is not contacted. The first value is
+/// the address; the last of some is what the configuration may say to allow it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RefusedAddress {
     /// It does not parse strictly.
@@ -20,18 +20,8 @@ pub enum RefusedAddress {
     #[error("{0} comes with a user name or password, which is not sent; take it out")]
     User(String),
     /// Neither https, nor http to a host that the operator names.
-    #[error(
-        "{shown} is not https; write https://, or name the host for plain http: \
-         [{section}] allowed_private_hosts = [\"{name}\"]"
-    )]
-    Scheme {
-        /// The section of the configuration that may name it.
-        section: &'static str,
-        /// The address.
-        shown: String,
-        /// Its host and port.
-        name: Box<HostPort>,
-    },
+    #[error("{0} is not https; write https://, or name the host for plain http: {1}")]
+    Scheme(String, String),
     /// A scheme that is never contacted.
     #[error("the scheme {0} is not contacted; write an address with https://")]
     OtherScheme(String),
@@ -39,35 +29,11 @@ pub enum RefusedAddress {
     #[error("its host is spelled unusually; write {0}")]
     Spelling(String),
     /// Neither the port of https, nor one that the operator names.
-    #[error(
-        "{shown} is at port {}, and only 443 is contacted; to allow it write \
-         [{section}] allowed_private_hosts = [\"{name}\"]", name.port()
-    )]
-    Port {
-        /// The section of the configuration that may name it.
-        section: &'static str,
-        /// The address.
-        shown: String,
-        /// Its host and port.
-        name: Box<HostPort>,
-    },
-    /// Not a public address.
-    #[error(
-        "{shown} is at {address}, which is not public ({range}); to allow it write \
-         [{section}] allowed_private_hosts = [\"{name}\"]"
-    )]
-    NotPublic {
-        /// The section of the configuration that may name it.
-        section: &'static str,
-        /// The address.
-        shown: String,
-        /// What its name stands for.
-        address: IpAddr,
-        /// What that belongs to.
-        range: Range,
-        /// Its host and port.
-        name: Box<HostPort>,
-    },
+    #[error("{0} is at port {1}, and only 443 is contacted; to allow it write {2}")]
+    Port(String, u16, String),
+    /// Not a public address: what its name stands for, and what that belongs to.
+    #[error("{0} is at {1}, which is not public ({2}); to allow it write {3}")]
+    NotPublic(String, IpAddr, Range, String),
     /// From https to http.
     #[error("{0} leads to plain http, which is not followed")]
     Downgrade(String),
@@ -77,7 +43,7 @@ impl RefusedAddress {
     /// Whether the text itself is wrong. Where a host is, and which port it may be asked at, is the
     /// network's and the configuration's to say.
     pub fn is_on_paper(&self) -> bool {
-        !matches!(self, Self::NotPublic { .. } | Self::Port { .. } | Self::Downgrade(_))
+        !matches!(self, Self::NotPublic(..) | Self::Port(..) | Self::Downgrade(_))
     }
 }
 

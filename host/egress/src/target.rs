@@ -77,7 +77,7 @@ impl CheckedUrl {
         check_text(location)?;
         let url = self.url.join(location).map_err(|_| RefusedAddress::Malformed)?;
         let next = Self::from_url(url, authority(location), rules)?;
-        if self.url.scheme() == "https" && next.url.scheme() != "https" {
+        if self.is_https() && !next.is_https() {
             return Err(RefusedAddress::Downgrade(next.display_redacted()));
         }
         Ok(next)
@@ -109,17 +109,14 @@ impl CheckedUrl {
 
     /// What holds for hosts that the operator does not name.
     fn check_unnamed(&self, ports: Ports) -> Result<(), RefusedAddress> {
-        let (section, shown, name) = (self.section, self.display_redacted(), self.name.clone());
-        if self.url.scheme() != "https" {
-            return Err(RefusedAddress::Scheme { section, shown, name: Box::new(name) });
+        if !self.is_https() {
+            return Err(RefusedAddress::Scheme(self.display_redacted(), self.permission()));
         }
-        if ports == Ports::Https && self.name.port() != HTTPS_PORT {
-            return Err(RefusedAddress::Port { section, shown, name: Box::new(name) });
+        let port = self.name.port();
+        if ports == Ports::Https && port != HTTPS_PORT {
+            return Err(RefusedAddress::Port(self.display_redacted(), port, self.permission()));
         }
-        match self.address() {
-            Some(address) => self.check(address),
-            None => Ok(()),
-        }
+        self.address().map_or(Ok(()), |address| self.check(address))
     }
 
     /// Refuses an address that its name stands for, unless the operator names the host.
@@ -129,17 +126,16 @@ impl CheckedUrl {
     pub fn check(&self, address: IpAddr) -> Result<(), RefusedAddress> {
         match range_of(address) {
             Some(range) if !self.is_named => {
-                let (section, name) = (self.section, self.name.clone());
-                Err(RefusedAddress::NotPublic {
-                    section,
-                    shown: self.display_redacted(),
-                    address,
-                    range,
-                    name: Box::new(name),
-                })
+                let (shown, permission) = (self.display_redacted(), self.permission());
+                Err(RefusedAddress::NotPublic(shown, address, range, permission))
             }
             _ => Ok(()),
         }
+    }
+
+    /// What the configuration says where the operator names the host.
+    fn permission(&self) -> String {
+        format!("[{}] allowed_private_hosts = [\"{}\"]", self.section, self.name)
     }
 
     /// The address that stands in place of a name.

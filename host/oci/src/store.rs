@@ -27,50 +27,25 @@ pub struct Store {
     component_bytes_max: u64,
 }
 
-/// Why a component is not had from the store, and what to do.
+/// Why a component is not had from the store, and what to do. The first value is its reference.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Nobody fetched it.
     #[error("{0} was not fetched yet, and nothing is fetched when tools load; run: cofferdam tool fetch {0}")]
     NotFetched(ImageReference),
-    /// What is kept is not what was fetched.
-    #[error(
-        "what is kept of {reference} was changed: {what} does not have its digest; run: cofferdam tool fetch {reference}"
-    )]
-    Changed {
-        /// The reference.
-        reference: ImageReference,
-        /// What was changed.
-        what: &'static str,
-    },
-    /// A part of it is missing or cannot be read.
-    #[error("cannot read {}: {cause}; run: cofferdam tool fetch {reference}", .file.display())]
-    Unreadable {
-        /// The reference.
-        reference: ImageReference,
-        /// The file.
-        file: PathBuf,
-        /// What the system said.
-        cause: io::Error,
-    },
+    /// What is kept is not what was fetched: what was changed.
+    #[error("what is kept of {0} was changed: {1} does not have its digest; run: cofferdam tool fetch {0}")]
+    Changed(ImageReference, &'static str),
+    /// A part of it, a file, is missing or cannot be read.
+    #[error("cannot read {file}: {2}; run: cofferdam tool fetch {0}", file = .1.display())]
+    Unreadable(ImageReference, PathBuf, io::Error),
     /// It is no component, or too large a one.
-    #[error("{reference}: {cause}")]
-    Manifest {
-        /// The reference.
-        reference: ImageReference,
-        /// What it is instead.
-        cause: BadManifest,
-    },
-    /// No signature of the signer that the policy names is kept.
-    #[error(
-        "{reference} was fetched without a signature of the key {key}; run: cofferdam tool fetch {reference}"
-    )]
-    NotSigned {
-        /// The reference.
-        reference: ImageReference,
-        /// The key's fingerprint, its first digits.
-        key: String,
-    },
+    #[error("{0}: {1}")]
+    Manifest(ImageReference, BadManifest),
+    /// No signature of the signer that the policy names is kept; the first digits of the key's
+    /// fingerprint.
+    #[error("{0} was fetched without a signature of the key {1}; run: cofferdam tool fetch {0}")]
+    NotSigned(ImageReference, String),
 }
 
 impl Store {
@@ -98,11 +73,10 @@ impl Store {
             self.check_signed(reference, signer)?;
         }
         let file = self.file(reference.digest());
-        let unreadable =
-            |cause| StoreError::Unreadable { reference: reference.clone(), file: file.clone(), cause };
-        let bytes = read_bounded(&file, layer.size).map_err(unreadable)?;
+        let bytes = read_bounded(&file, layer.size)
+            .map_err(|cause| StoreError::Unreadable(reference.clone(), file, cause))?;
         if ContentDigest::hash(&bytes) != layer.digest {
-            return Err(StoreError::Changed { reference: reference.clone(), what: "the component" });
+            return Err(StoreError::Changed(reference.clone(), "the component"));
         }
         Ok(bytes)
     }
@@ -121,22 +95,21 @@ impl Store {
         let file = self.path(reference.digest(), "json");
         let manifest = read_bounded(&file, MANIFEST_BYTES_MAX).map_err(|cause| match cause.kind() {
             ErrorKind::NotFound => StoreError::NotFetched(reference.clone()),
-            _ => StoreError::Unreadable { reference: reference.clone(), file: file.clone(), cause },
+            _ => StoreError::Unreadable(reference.clone(), file.clone(), cause),
         })?;
         if ContentDigest::hash(&manifest) != *reference.digest() {
-            return Err(StoreError::Changed { reference: reference.clone(), what: "the manifest" });
+            return Err(StoreError::Changed(reference.clone(), "the manifest"));
         }
         let layer = Manifest::parse(&manifest).and_then(|m| m.component(self.component_bytes_max).cloned());
-        layer.map_err(|cause| StoreError::Manifest { reference: reference.clone(), cause })
+        layer.map_err(|cause| StoreError::Manifest(reference.clone(), cause))
     }
 
     fn check_signed(&self, reference: &ImageReference, signer: &SignerKey) -> Result<(), StoreError> {
-        let signed = self
-            .signatures(reference.digest())
-            .iter()
-            .any(|signature| signature.verify(signer, reference.digest()).is_ok());
-        let key = || signer.fingerprint()[..12].to_owned();
-        if signed { Ok(()) } else { Err(StoreError::NotSigned { reference: reference.clone(), key: key() }) }
+        let digest = reference.digest();
+        if self.signatures(digest).iter().any(|signature| signature.verify(signer, digest).is_ok()) {
+            return Ok(());
+        }
+        Err(StoreError::NotSigned(reference.clone(), signer.fingerprint()[..12].to_owned()))
     }
 
     /// The signatures that are kept. What cannot be read counts as none.

@@ -130,7 +130,8 @@ enum Engine {
     Postgres(Postgres),
 }
 
-/// Why the store cannot do what was asked.
+/// Why the store cannot do what was asked. Of PostgreSQL's the first value is the server (host, port
+/// and database), the second what it or the system says.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The file cannot be created or opened.
@@ -165,50 +166,25 @@ pub enum StoreError {
     Unsettled,
     /// There is no connection to be had.
     #[error(
-        "PostgreSQL at {server} cannot be reached: {why}; check that it runs and lets this program in, and the URL of [store]"
+        "PostgreSQL at {0} cannot be reached: {1}; check that it runs and lets this program in, and the URL of [store]"
     )]
-    Unreachable {
-        /// Host, port and database.
-        server: String,
-        /// What the system or the server says.
-        why: String,
-    },
+    Unreachable(String, String),
     /// The connection went before the commit: nothing has changed.
     #[error(
-        "the connection to PostgreSQL at {server} was lost: {why}; nothing was changed, and the next attempt connects anew"
+        "the connection to PostgreSQL at {0} was lost: {1}; nothing was changed, and the next attempt connects anew"
     )]
-    Lost {
-        /// Host, port and database.
-        server: String,
-        /// What became of it.
-        why: String,
-    },
+    Lost(String, String),
     /// The connection went while the server committed.
     #[error(
-        "the connection to PostgreSQL at {server} was lost while a change was committed: {why}; whether it was kept is not known, so look before it is made again"
+        "the connection to PostgreSQL at {0} was lost while a change was committed: {1}; whether it was kept is not known, so look before it is made again"
     )]
-    Unknown {
-        /// Host, port and database.
-        server: String,
-        /// What became of it.
-        why: String,
-    },
+    Unknown(String, String),
     /// The server is there and takes no changes now: nothing has changed.
-    #[error("PostgreSQL at {server} takes no changes: {why}")]
-    Hindered {
-        /// Host, port and database.
-        server: String,
-        /// Why, what it says itself, and what mends it.
-        why: String,
-    },
+    #[error("PostgreSQL at {0} takes no changes: {1}")]
+    Hindered(String, String),
     /// A server that would not do.
-    #[error("PostgreSQL at {server} cannot hold the store: {why}")]
-    Unsuitable {
-        /// Host, port and database.
-        server: String,
-        /// What it lacks.
-        why: String,
-    },
+    #[error("PostgreSQL at {0} cannot hold the store: {1}")]
+    Unsuitable(String, String),
     /// What is to be filled holds something: maybe a copy whose command was cut off at its end.
     #[error(
         "the store that is to be filled has rows in {0} already; if nothing but a copy that was cut off has filled it, that copy is whole, and `cofferdam status` and `cofferdam workflow list` say the same with either engine in [store]; else name one that is empty, and keep what this one holds"

@@ -219,8 +219,8 @@ impl Postgres {
                 let server = self.server.name.clone();
                 match number.and_then(|number| self.was_committed(&number)) {
                     Some(true) => Ok(value),
-                    Some(false) => Err(StoreError::Lost { server, why }),
-                    None => Err(StoreError::Unknown { server, why }),
+                    Some(false) => Err(StoreError::Lost(server, why)),
+                    None => Err(StoreError::Unknown(server, why)),
                 }
             }
             Err(error) => end_if_lost(client, Err(error)),
@@ -256,16 +256,14 @@ impl Postgres {
             Ok(Err(PoolError::Backend(error))) => with_causes(&error),
             Ok(Err(error)) => with_causes(&error),
         };
-        Err(StoreError::Unreachable { server: self.server.name.clone(), why })
+        Err(StoreError::Unreachable(self.server.name.clone(), why))
     }
 
     /// Refuses a standby, which shows what there is and takes no changes.
     pub(super) fn check_primary(&self) -> Result<(), StoreError> {
         let is_standby = "SELECT 1 WHERE current_setting('in_hot_standby', true) = 'on'";
         match self.read(&|tx| tx.exists(is_standby, crate::value::params![]))? {
-            true => {
-                Err(StoreError::Hindered { server: self.server_name(), why: failure::describe_standby() })
-            }
+            true => Err(StoreError::Hindered(self.server_name(), failure::describe_standby())),
             false => Ok(()),
         }
     }
@@ -280,7 +278,7 @@ impl Postgres {
             )
         });
         let (version, number, encoding) = told?;
-        let unsuitable = |why: String| StoreError::Unsuitable { server: self.server.name.clone(), why };
+        let unsuitable = |why: String| StoreError::Unsuitable(self.server.name.clone(), why);
         let is_another_kind = version.starts_with("CockroachDB");
         if !is_another_kind && number.parse::<i64>().is_ok_and(|number| number < SERVER_LEAST) {
             return Err(unsuitable(format!("it is {version}, and 15 or newer is needed")));
@@ -310,12 +308,12 @@ impl Server {
         step: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, StoreError> {
         let ended = self.block_on(async { tokio::time::timeout(deadline, step).await });
-        let lost = |why: String| StoreError::Lost { server: self.name.clone(), why };
+        let lost = |why: String| StoreError::Lost(self.name.clone(), why);
         match ended {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) if ends_connection(&error) => Err(lost(with_causes(&error))),
             Ok(Err(error)) => Err(match describe_hindrance(&error) {
-                Some(why) => StoreError::Hindered { server: self.name.clone(), why },
+                Some(why) => StoreError::Hindered(self.name.clone(), why),
                 None => StoreError::Engine(Box::new(error)),
             }),
             Err(_) => Err(lost(format!("it has not answered in {} s", deadline.as_secs()))),

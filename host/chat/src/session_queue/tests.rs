@@ -50,7 +50,7 @@ impl TurnWorker for Fake {
 
     async fn take_over(&self, gone: &[String]) -> Result<Vec<Arrival>, StoreError> {
         if gone == ["doubt"] {
-            return Err(StoreError::Unknown { server: "s".into(), why: "lost".into() });
+            return Err(StoreError::Unknown("s".into(), "lost".into()));
         }
         let turns = self.store.take_over(CHANNEL, gone).await?.turns;
         self.leave.acquire().await.expect("open").forget();

@@ -290,9 +290,7 @@ impl<'c> PgTx<'c> {
             self.server.wait(async { done })
         });
         let ended = ended.map_err(|error| match describe_refused_beginning(&error) {
-            Some(why) if self.is_refused.get() => {
-                StoreError::Hindered { server: self.server.name.clone(), why }
-            }
+            Some(why) if self.is_refused.get() => StoreError::Hindered(self.server.name.clone(), why),
             _ => error,
         });
         ended.inspect_err(|error| self.note_failure(error))

@@ -30,8 +30,8 @@ async fn a_look_of_which_nobody_knows_whether_it_was_kept_is_not_repeated() {
     let look = || {
         looks += 1;
         std::future::ready(match looks {
-            1 => Err(StoreError::Lost { server: "s".into(), why: "w".into() }),
-            2 => Err(StoreError::Unknown { server: "s".into(), why: "w".into() }),
+            1 => Err(StoreError::Lost("s".into(), "w".into())),
+            2 => Err(StoreError::Unknown("s".into(), "w".into())),
             _ => Ok(Vec::new()),
         })
     };

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 /// They read the end of a run.
 #[test]
 fn people_are_not_told_where_the_database_is() {
-    let lost = StoreError::Lost { server: "db.example:5432/d".to_owned(), why: "reset".to_owned() };
+    let lost = StoreError::Lost("db.example:5432/d".to_owned(), "reset".to_owned());
     assert_eq!(lost_problem(lost).message, "the connection to its database was lost");
 }
 

@@ -13,7 +13,6 @@ pub(super) mod listen;
 mod row;
 pub(super) mod schema;
 mod text;
-mod tls;
 mod tx;
 
 pub use config::{DEFAULT_SCHEMA, PostgresConfig, PostgresConfigError};

@@ -1,8 +1,10 @@
 //! Which PostgreSQL the store is in, and how it is spoken to: over TLS wherever others could
 //! listen.
 
-use super::tls;
 use cofferdam_core::secret::Secret;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -22,7 +24,7 @@ pub struct PostgresConfig {
     pub(super) client: tokio_postgres::Config,
     pub(super) schema: String,
     /// None where the server is on this machine, unless its URL asks for it.
-    pub(super) tls: Option<Arc<rustls::ClientConfig>>,
+    pub(super) tls: Option<Arc<ClientConfig>>,
     server: String,
     /// Names the node whose workspace this process has, where each has one of its own.
     home: Option<String>,
@@ -75,7 +77,7 @@ impl PostgresConfig {
         let tls = match (wants_tls, is_on_this_machine(&client)) {
             (SslMode::Disable, false) => return Err(PostgresConfigError::Readable(server)),
             (SslMode::Disable | SslMode::Prefer, true) => None,
-            (_, _) => Some(tls::client(authorities).map_err(PostgresConfigError::Tls)?),
+            (_, _) => Some(tls_client(authorities).map_err(PostgresConfigError::Tls)?),
         };
         client.ssl_mode(if tls.is_some() { SslMode::Require } else { SslMode::Disable });
         client.application_name("cofferdam");
@@ -136,6 +138,20 @@ impl PartialEq for PostgresConfig {
     fn eq(&self, other: &Self) -> bool {
         (&self.client, &self.schema) == (&other.client, &other.schema)
     }
+}
+
+/// TLS that trusts the public authorities, and those of this PEM; certificates are verified in any
+/// case.
+fn tls_client(authorities: &[u8]) -> Result<Arc<ClientConfig>, String> {
+    let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+    for certificate in CertificateDer::pem_slice_iter(authorities) {
+        let certificate = certificate.map_err(|error| error.to_string())?;
+        roots.add(certificate).map_err(|error| error.to_string())?;
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let client = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let client = client.map_err(|error| error.to_string())?;
+    Ok(Arc::new(client.with_root_certificates(roots).with_no_client_auth()))
 }
 
 fn check_schema(schema: &str) -> Result<(), PostgresConfigError> {

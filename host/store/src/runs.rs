@@ -190,37 +190,14 @@ impl Store {
     /// has failed with it. Its end is to be noted elsewhere.
     pub async fn end_run(&self, run: &str, ended: RunEnd) -> Result<bool, StoreError> {
         let run = run.to_owned();
-        self.write(move |tx| {
-            let (state, output, error) = columns(&ended);
-            let changed = tx.execute(
-                "UPDATE run SET state = ?2, output = ?3, error = ?4, ended_at = ?5, unnoted = 1
-                 WHERE run = ?1 AND state = 'running'",
-                params![run, state, output, error, now_ms()],
-            )?;
-            if changed == 1 && error.is_some() {
-                stop_tasks(tx, &run, (state, error))?;
-            }
-            Ok(changed == 1)
-        })
-        .await
+        self.write(move |tx| close_run(tx, &run, columns(&ended), None)).await
     }
 
     /// Ends a run that is open, and the task that it is at; false when it has ended. Its end is to
     /// be noted elsewhere. `by` is the person who wanted it, if one did.
     pub async fn cancel_run(&self, run: &str, by: Option<&Caller>) -> Result<bool, StoreError> {
         let (run, by) = (run.to_owned(), by.map(Caller::to_string));
-        self.write(move |tx| {
-            let changed = tx.execute(
-                "UPDATE run SET state = 'cancelled', ended_at = ?2, ended_by = ?3, unnoted = 1
-                 WHERE run = ?1 AND state = 'running'",
-                params![run, now_ms(), by],
-            )?;
-            if changed == 1 {
-                stop_tasks(tx, &run, ("cancelled", None))?;
-            }
-            Ok(changed == 1)
-        })
-        .await
+        self.write(move |tx| close_run(tx, &run, ("cancelled", None, None), by.as_deref())).await
     }
 
     /// The runs that ended up to `until` and whose end is to be noted elsewhere, in milliseconds
@@ -307,6 +284,24 @@ fn insert_run(tx: &Tx<'_>, new: &NewRun, open_max: u32) -> Result<bool, StoreErr
         )?;
     }
     Ok(true)
+}
+
+/// Ends a run that is open, and what it was at unless it is done; false when it has ended.
+fn close_run(
+    tx: &Tx<'_>,
+    run: &str,
+    (state, output, error): (&str, Option<&str>, Option<&str>),
+    by: Option<&str>,
+) -> Result<bool, StoreError> {
+    let changed = tx.execute(
+        "UPDATE run SET state = ?2, output = ?3, error = ?4, ended_at = ?5, ended_by = ?6, unnoted = 1
+         WHERE run = ?1 AND state = 'running'",
+        params![run, state, output, error, now_ms(), by],
+    )?;
+    if changed == 1 && state != "done" {
+        stop_tasks(tx, run, (state, error))?;
+    }
+    Ok(changed == 1)
 }
 
 /// Ends what a run that has ended was at. What it asks people is withdrawn, so that nobody is told

@@ -204,12 +204,7 @@ impl Store {
         let run = run.to_owned();
         self.write(move |tx| {
             let now = now_ms();
-            let changed = tx.execute(
-                "UPDATE run SET answered_at = ?2
-                 WHERE run = ?1 AND ended_at IS NOT NULL AND answers = 1 AND answered_at IS NULL",
-                params![run, now],
-            )?;
-            if changed == 0 {
+            if tx.execute(ANSWERED, params![run, now])? == 0 {
                 return Ok(None);
             }
             // A run that was opened again is answered again.
@@ -222,14 +217,7 @@ impl Store {
     /// Notes that the end of such a run is told to nobody.
     pub async fn leave_unanswered(&self, run: &str) -> Result<(), StoreError> {
         let run = run.to_owned();
-        self.write(move |tx| {
-            tx.run(
-                "UPDATE run SET answered_at = ?2
-                 WHERE run = ?1 AND ended_at IS NOT NULL AND answers = 1 AND answered_at IS NULL",
-                params![run, now_ms()],
-            )
-        })
-        .await
+        self.write(move |tx| tx.run(ANSWERED, params![run, now_ms()])).await
     }
 
     /// Has the waits and deadlines of the one `serve`'s runs follow a clock that was set, and what
@@ -301,6 +289,10 @@ impl Store {
         self.run(note, params![schedule_key(of), until]).await
     }
 }
+
+/// Notes that the end of a run needs no telling any more, where it was promised.
+const ANSWERED: &str = "UPDATE run SET answered_at = ?2
+     WHERE run = ?1 AND ended_at IS NOT NULL AND answers = 1 AND answered_at IS NULL";
 
 /// Has no schedule rest until a clock that was set back shows the same time again. A time that has
 /// begun a run begins no second one: it would have the same id.

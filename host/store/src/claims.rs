@@ -68,18 +68,16 @@ impl Store {
     /// is to be taken over. None in SQLite.
     pub async fn gone_nodes(&self, channel: &str) -> Result<Vec<String>, StoreError> {
         let channel = channel.to_owned();
-        self.read(move |tx| match tx.holder() {
-            None => Ok(Vec::new()),
-            Some(holder) => {
-                let gone = format!(
-                    "SELECT holder FROM claim
-                     WHERE channel = ?1 AND NOT EXISTS (SELECT 1 FROM node WHERE node.holder = claim.holder)
-                     AND {} UNION SELECT holder FROM reply WHERE channel = ?1 AND finished_at IS NULL
-                     AND holder IS NOT NULL AND NOT EXISTS (SELECT 1 FROM node WHERE node.holder = reply.holder)",
-                    homes::may_go_on("claim", tx.home(), (2, 3))
-                );
-                names(tx, &gone, params![channel, tx.home(), holder])
-            }
+        self.read(move |tx| {
+            let Some(holder) = tx.holder() else { return Ok(Vec::new()) };
+            let gone = format!(
+                "SELECT holder FROM claim
+                 WHERE channel = ?1 AND NOT EXISTS (SELECT 1 FROM node WHERE node.holder = claim.holder)
+                 AND {} UNION SELECT holder FROM reply WHERE channel = ?1 AND finished_at IS NULL
+                 AND holder IS NOT NULL AND NOT EXISTS (SELECT 1 FROM node WHERE node.holder = reply.holder)",
+                homes::may_go_on("claim", tx.home(), (2, 3))
+            );
+            names(tx, &gone, params![channel, tx.home(), holder])
         })
         .await
     }

@@ -112,21 +112,19 @@ impl Store {
             self.write(move |tx| tx.holder().map_or(Ok(()), |holder| tx.run(tell, [node_of(holder), &own])))
                 .await?;
         }
-        self.read(|tx| match tx.holder() {
-            None => Ok(AuditHeads::default()),
-            Some(holder) => {
-                let mut others = load_heads(tx)?;
-                Ok(AuditHeads { own: others.remove(node_of(holder)), others })
-            }
+        self.read(|tx| {
+            let Some(holder) = tx.holder() else { return Ok(AuditHeads::default()) };
+            let mut others = load_heads(tx)?;
+            Ok(AuditHeads { own: others.remove(node_of(holder)), others })
         })
         .await
     }
 
     /// The names of the nodes that are there; none in SQLite.
     pub async fn load_nodes(&self) -> Result<BTreeSet<String>, StoreError> {
-        self.read(|tx| match tx.holder() {
-            None => Ok(BTreeSet::new()),
-            Some(_) => Ok(lease::nodes(tx)?.into_iter().map(|node| node.name).collect()),
+        self.read(|tx| {
+            let nodes = tx.holder().map_or(Ok(Vec::new()), |_| lease::nodes(tx))?;
+            Ok(nodes.into_iter().map(|node| node.name).collect())
         })
         .await
     }
@@ -187,10 +185,7 @@ pub(super) fn load_heads(tx: &Tx<'_>) -> Result<BTreeMap<String, String>, StoreE
 
 /// Has all nodes look for work, once this transaction is done.
 pub(super) fn wake(tx: &Tx<'_>) -> Result<(), StoreError> {
-    match tx.holder() {
-        None => Ok(()),
-        Some(_) => tx.run("SELECT pg_notify(current_schema(), '')", params![]),
-    }
+    tx.holder().map_or(Ok(()), |_| tx.run("SELECT pg_notify(current_schema(), '')", params![]))
 }
 
 /// The name of this machine.

@@ -11,15 +11,11 @@ use crate::value::params;
 /// The version that this program writes.
 pub(crate) const VERSION: i64 = 22;
 
+/// The first one.
+const FIRST: i64 = 17;
+
 /// What each version adds to the one before. A version that was released is never changed.
-const VERSIONS: [(i64, &str); 6] = [
-    (17, VERSION_17),
-    (18, VERSION_18),
-    (19, VERSION_19),
-    (20, VERSION_20),
-    (21, VERSION_21),
-    (22, VERSION_22),
-];
+const VERSIONS: [&str; 6] = [VERSION_17, VERSION_18, VERSION_19, VERSION_20, VERSION_21, VERSION_22];
 
 /// Makes the tables where there are none, and brings older ones to the version that this program
 /// knows, unless a node of an older release is there.
@@ -33,8 +29,7 @@ pub(super) fn migrate(postgres: &Postgres) -> Result<(), StoreError> {
         if found == Some(VERSION) {
             return Ok(());
         }
-        let (first, _) = VERSIONS[0];
-        if let Some(found) = found.filter(|found| *found < first) {
+        if let Some(found) = found.filter(|found| *found < FIRST) {
             return Err(StoreError::Corrupt(format!("tables of version {found}")));
         }
         refuse_older_node(tx, found, &postgres.server.name)?;
@@ -48,7 +43,7 @@ pub(super) fn migrate(postgres: &Postgres) -> Result<(), StoreError> {
             tx.execute("CREATE TABLE schema_version (version bigint NOT NULL)", params![])?;
             tx.execute("INSERT INTO schema_version (version) VALUES (0)", params![])?;
         }
-        for (version, tables) in VERSIONS {
+        for (version, tables) in (FIRST..).zip(VERSIONS) {
             if found.unwrap_or(0) < version {
                 for statement in tables.split(';').filter(|statement| !statement.trim().is_empty()) {
                     tx.execute(statement, params![])?;

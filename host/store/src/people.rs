@@ -93,11 +93,7 @@ pub struct People {
 }
 
 /// What was read of the file last.
-#[derive(Debug)]
-struct PeopleSnapshot {
-    stamp: FileStamp,
-    listed: Arc<PeopleList>,
-}
+type PeopleSnapshot = (FileStamp, Arc<PeopleList>);
 
 /// Tells one state of the file from another: each is a file of its own.
 type FileStamp = (u64, u64, i64, i64);
@@ -156,13 +152,13 @@ impl People {
             return Err(foreign("it is not a regular file".to_owned()));
         }
         let stamp = (meta.dev(), meta.ino(), meta.ctime(), meta.ctime_nsec());
-        if let Some(same) = seen.as_ref().filter(|before| before.stamp == stamp) {
-            return Ok(same.listed.clone());
+        if let Some((_, listed)) = seen.as_ref().filter(|(before, _)| *before == stamp) {
+            return Ok(listed.clone());
         }
         let text = io::read_to_string(file.take(FILE_BYTES_MAX)).map_err(|cause| self.failed(cause))?;
         let listed = serde_json::from_str(&text).map_err(|why| foreign(why.to_string()))?;
         let listed: Arc<PeopleList> = Arc::new(listed);
-        *seen = Some(PeopleSnapshot { stamp, listed: listed.clone() });
+        *seen = Some((stamp, listed.clone()));
         Ok(listed)
     }
 

@@ -2,9 +2,8 @@
 
 use crate::body::ResponseBody;
 use crate::error::EgressError;
-use crate::hop::{addresses, client, innermost_cause};
+use crate::hop::{SystemResolver, addresses, client, innermost_cause};
 use crate::host::HostPort;
-use crate::resolve::SystemResolver;
 use crate::target::{AddressRules, CheckedUrl, Ports};
 use cofferdam_core::secret::Secret;
 use reqwest::Response;

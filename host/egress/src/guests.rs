@@ -9,9 +9,8 @@ mod tests;
 
 use crate::error::EgressError;
 use crate::fetch::REDIRECTS;
-use crate::hop::{addresses, client, innermost_cause};
+use crate::hop::{SystemResolver, addresses, client, innermost_cause};
 use crate::host::HostPort;
-use crate::resolve::SystemResolver;
 use crate::target::{AddressRules, CheckedUrl, HTTPS_PORT, Ports};
 use body::Unpacked;
 use cofferdam_core::network::{Address, HostPattern};

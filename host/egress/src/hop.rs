@@ -50,6 +50,19 @@ pub(crate) async fn addresses(
     Ok(addresses)
 }
 
+/// What a name stands for, as the system says: `/etc/hosts`, then DNS. Asked once for each host that
+/// is contacted.
+pub(crate) struct SystemResolver;
+
+impl Resolve for SystemResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let found: Vec<_> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
+}
+
 /// Stands where the client would look names up: it knows the checked addresses of one name.
 struct CheckedAddresses {
     name: Option<String>,

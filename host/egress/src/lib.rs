@@ -21,7 +21,6 @@ mod guests;
 mod hop;
 mod host;
 mod range;
-mod resolve;
 mod target;
 #[cfg(test)]
 mod tests;

@@ -11,15 +11,11 @@ use std::time::Duration;
 const COPY_STILL_MAX: Duration = Duration::from_secs(600);
 
 /// A table, its columns, and by what its rows are in order.
-struct Table {
-    name: &'static str,
-    columns: &'static str,
-    order: Order,
-}
+type Table = (&'static str, &'static str, Order);
 
 /// How the order of a table's rows is kept.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Order {
+pub(super) enum Order {
     /// It is nobody's.
     None,
     /// By a column of its own, which the engine counts.
@@ -28,58 +24,50 @@ enum Order {
     Rowid,
 }
 
-const fn table(name: &'static str, columns: &'static str, order: Order) -> Table {
-    Table { name, columns, order }
-}
-
 /// All of them; a table is behind those that it refers to.
-const TABLES: [Table; 22] = [
-    table(
+pub(super) const TABLES: [Table; 22] = [
+    (
         "inbox",
         "seq, channel, update_id, received_at, album, raw, turn, done_at, session, sender, request, joined, message",
         Order::Seq,
     ),
-    table("reply", "seq, turn, channel, target, created_at, finished_at", Order::Seq),
-    table("part", "turn, n, kind, body, state, outcome", Order::None),
-    table("stranger", "channel, sender, told_at, times", Order::None),
-    table(
+    ("reply", "seq, turn, channel, target, created_at, finished_at", Order::Seq),
+    ("part", "turn, n, kind, body, state, outcome", Order::None),
+    ("stranger", "channel, sender, told_at, times", Order::None),
+    (
         "journal",
         "call_id, turn, arguments_sha256, result, recorded_at, written_bytes, attachments, delivery",
         Order::None,
     ),
-    table("recent", "channel, conversation, sender, album, files, noted_at, turn", Order::Rowid),
-    table("placeholder", "turn, message", Order::None),
-    table("line", "seq, session, turn, n, body, said_at", Order::Seq),
-    table("attempt", "turn, channel, sender, count, last_at, begun_at, spent, transcript", Order::None),
-    table("usage", "day, channel, sender, tokens, written_bytes", Order::None),
-    table(
+    ("recent", "channel, conversation, sender, album, files, noted_at, turn", Order::Rowid),
+    ("placeholder", "turn, message", Order::None),
+    ("line", "seq, session, turn, n, body, said_at", Order::Seq),
+    ("attempt", "turn, channel, sender, count, last_at, begun_at, spent, transcript", Order::None),
+    ("usage", "day, channel, sender, tokens, written_bytes", Order::None),
+    (
         "approval",
         "id, call_id, sha256, place, message, state, decided_by, asked_at, expires_at, channel, has_choices",
         Order::Rowid,
     ),
-    table("approved_path", "channel, sender, tool, path, approved_at", Order::Rowid),
-    table("outgoing", "turn, sha256", Order::None),
-    table("delivery", "call_id, request, files, delivered_at", Order::Rowid),
-    table("moved", "channel, place, goes_on, noted_at", Order::Rowid),
-    table("stream", "channel, session, address, number, behind", Order::None),
-    table("place", "channel, place, last, noted_at", Order::Rowid),
-    table(
+    ("approved_path", "channel, sender, tool, path, approved_at", Order::Rowid),
+    ("outgoing", "turn, sha256", Order::None),
+    ("delivery", "call_id, request, files, delivered_at", Order::Rowid),
+    ("moved", "channel, place, goes_on, noted_at", Order::Rowid),
+    ("stream", "channel, session, address, number, behind", Order::None),
+    ("place", "channel, place, last, noted_at", Order::Rowid),
+    (
         "run",
         "run, workflow, channel, sender, began_with, file_sha256, state, output, error, began_at, ended_at, owner, answer_channel, answer_to, answers, answered_at, turn, ended_by, unnoted, due_at",
         Order::Rowid,
     ),
-    table(
-        "run_task",
-        "run, n, id, state, output, error, waits_for, waits_of, waits_until, patience",
-        Order::None,
-    ),
-    table(
+    ("run_task", "run, n, id, state, output, error, waits_for, waits_of, waits_until, patience", Order::None),
+    (
         "run_message",
         "run, n, channel, recipient, turn, texts, messages, state, answer, album, files, replied_at",
         Order::Rowid,
     ),
-    table("run_schedule", "workflow, looked_at", Order::None),
-    table("spoken_to", "session, sender, since", Order::Rowid),
+    ("run_schedule", "workflow, looked_at", Order::None),
+    ("spoken_to", "session, sender, since", Order::Rowid),
 ];
 
 impl Store {
@@ -98,12 +86,13 @@ impl Store {
             to.write_here(|into| {
                 wait_longer(into)?;
                 let mut all = 0;
-                for table in &TABLES {
-                    if into.exists(&format!("SELECT 1 FROM {} LIMIT 1", table.name), params![])? {
-                        return Err(StoreError::NotEmpty(table.name));
+                for table in TABLES {
+                    let (name, ..) = table;
+                    if into.exists(&format!("SELECT 1 FROM {name} LIMIT 1"), params![])? {
+                        return Err(StoreError::NotEmpty(name));
                     }
-                    let rows = table.copy(from, into)?;
-                    copied(table.name, rows);
+                    let rows = copy_table(table, from, into)?;
+                    copied(name, rows);
                     all += rows;
                 }
                 // Who only reads is in nobody's way, not even of those who took this node out.
@@ -147,71 +136,38 @@ fn wait_longer(tx: &Tx<'_>) -> Result<(), StoreError> {
     }
 }
 
-impl Table {
-    fn copy(&self, from: &Tx<'_>, into: &Tx<'_>) -> Result<u64, StoreError> {
-        let (columns, order) = match self.order {
-            Order::None => (self.columns.to_owned(), ""),
-            Order::Seq => (self.columns.to_owned(), " ORDER BY seq"),
-            Order::Rowid => (format!("{}, rowid", self.columns), " ORDER BY rowid"),
-        };
-        let places: Vec<String> = (1..=columns.split(',').count()).map(|n| format!("?{n}")).collect();
-        let insert = format!("INSERT INTO {} ({columns}) VALUES ({})", self.name, places.join(", "));
-        let select = format!("SELECT {columns} FROM {}{order}", self.name);
-        from.for_each(&select, params![], |row| {
-            let values = (0..places.len()).map(|n| row.value(n)).collect::<Result<Vec<SqlValue<'_>>, _>>()?;
-            into.run(&insert, values.as_slice())?;
-            Ok(std::ops::ControlFlow::Continue(()))
-        })?;
-        self.count_on(into)?;
-        let count = format!("SELECT count(*) FROM {}", self.name);
-        let counted = |tx: &Tx<'_>| tx.query_row(&count, params![], |row| row.get::<u64>(0));
-        let (were, are) = (counted(from)?, counted(into)?);
-        if were != are {
-            return Err(StoreError::Corrupt(format!("{are} rows of {} after copying {were}", self.name)));
-        }
-        Ok(are)
+fn copy_table((name, columns, order): Table, from: &Tx<'_>, into: &Tx<'_>) -> Result<u64, StoreError> {
+    let (columns, ordered) = match order {
+        Order::None => (columns.to_owned(), ""),
+        Order::Seq => (columns.to_owned(), " ORDER BY seq"),
+        Order::Rowid => (format!("{columns}, rowid"), " ORDER BY rowid"),
+    };
+    let places: Vec<String> = (1..=columns.split(',').count()).map(|n| format!("?{n}")).collect();
+    let insert = format!("INSERT INTO {name} ({columns}) VALUES ({})", places.join(", "));
+    from.for_each(&format!("SELECT {columns} FROM {name}{ordered}"), params![], |row| {
+        let values = (0..places.len()).map(|n| row.value(n)).collect::<Result<Vec<SqlValue<'_>>, _>>()?;
+        into.run(&insert, values.as_slice())?;
+        Ok(std::ops::ControlFlow::Continue(()))
+    })?;
+    count_on(name, order, into)?;
+    let count = format!("SELECT count(*) FROM {name}");
+    let counted = |tx: &Tx<'_>| tx.query_row(&count, params![], |row| row.get::<u64>(0));
+    let (were, are) = (counted(from)?, counted(into)?);
+    if were != are {
+        return Err(StoreError::Corrupt(format!("{are} rows of {name} after copying {were}")));
     }
-
-    /// Has PostgreSQL number further rows behind those that came with their numbers, as SQLite does
-    /// by itself.
-    fn count_on(&self, into: &Tx<'_>) -> Result<(), StoreError> {
-        let column = match (into, self.order) {
-            (Tx::Sqlite(_), _) | (_, Order::None) => return Ok(()),
-            (Tx::Postgres(_), Order::Seq) => "seq",
-            (Tx::Postgres(_), Order::Rowid) => "rowid",
-        };
-        let next = format!(
-            "SELECT setval(pg_get_serial_sequence('{name}', '{column}'), max({column})) FROM {name}",
-            name = self.name
-        );
-        into.query_row(&next, params![], |_| Ok(()))
-    }
+    Ok(are)
 }
 
-/// Every row of every table in words, for tests.
-#[cfg(test)]
-pub(super) fn dump(tx: &Tx<'_>) -> Result<Vec<String>, StoreError> {
-    let mut all = Vec::new();
-    for table in &TABLES {
-        let order = match table.order {
-            Order::None => table.columns,
-            Order::Seq => "seq",
-            Order::Rowid => "rowid",
-        };
-        let select = format!("SELECT {} FROM {} ORDER BY {order}", table.columns, table.name);
-        let columns = table.columns.split(',').count();
-        all.extend(tx.query_rows(&select, params![], |row| {
-            let values = (0..columns).map(|n| row.value(n)).collect::<Result<Vec<_>, _>>()?;
-            Ok(format!("{} {values:?}", table.name))
-        })?);
-    }
-    Ok(all)
-}
-
-/// `table.column` of all that is copied, for tests.
-#[cfg(test)]
-pub(super) fn columns() -> Vec<String> {
-    let each =
-        TABLES.iter().flat_map(|table| table.columns.split(", ").map(move |column| (table.name, column)));
-    each.map(|(table, column)| format!("{table}.{column}")).collect()
+/// Has PostgreSQL number further rows behind those that came with their numbers, as SQLite does by
+/// itself.
+fn count_on(name: &str, order: Order, into: &Tx<'_>) -> Result<(), StoreError> {
+    let column = match (into, order) {
+        (Tx::Sqlite(_), _) | (_, Order::None) => return Ok(()),
+        (Tx::Postgres(_), Order::Seq) => "seq",
+        (Tx::Postgres(_), Order::Rowid) => "rowid",
+    };
+    let next =
+        format!("SELECT setval(pg_get_serial_sequence('{name}', '{column}'), max({column})) FROM {name}");
+    into.query_row(&next, params![], |_| Ok(()))
 }

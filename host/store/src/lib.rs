@@ -342,16 +342,6 @@ impl Store {
     }
 }
 
-#[cfg(test)]
-impl Database {
-    fn sqlite(&self) -> &Sqlite {
-        match &self.engine {
-            Engine::Sqlite(sqlite) => sqlite,
-            Engine::Postgres(_) => panic!("a test of SQLite with another engine"),
-        }
-    }
-}
-
 impl WeakStore {
     /// The store, while somebody keeps it open.
     pub fn upgrade(&self) -> Option<Store> {

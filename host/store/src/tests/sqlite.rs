@@ -39,6 +39,15 @@ impl Fixture<Files> {
     }
 }
 
+impl Database {
+    fn sqlite(&self) -> &Sqlite {
+        match &self.engine {
+            crate::Engine::Sqlite(sqlite) => sqlite,
+            crate::Engine::Postgres(_) => panic!("a test of SQLite with another engine"),
+        }
+    }
+}
+
 #[test]
 fn the_file_is_private_even_if_it_was_not() {
     let fixture = Fixture::<Files>::new();

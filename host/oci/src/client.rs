@@ -16,7 +16,7 @@ use cofferdam_core::secret::Secret;
 use cofferdam_core::text::{one_line, with_causes};
 use cofferdam_egress::{Egress, FetchLimits, HostPort};
 use reqwest::header::{ACCEPT, AUTHORIZATION, LOCATION};
-use reqwest::{Client, Response};
+use reqwest::{Client, RequestBuilder, Response};
 use serde::Deserialize;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -55,15 +55,8 @@ pub(crate) struct Repository<'s> {
     deadline: Instant,
 }
 
-/// What is asked for.
-struct RegistryRequest<'w> {
-    /// Below the repository, such as `manifests/sha256:…`.
-    path: String,
-    accept: &'w str,
-    bytes_max: u64,
-    /// Called with the bytes so far.
-    came: &'w mut dyn FnMut(u64),
-}
+/// How many bytes may come, and what is called with the bytes so far.
+type Bounds<'w> = (u64, &'w mut dyn FnMut(u64));
 
 impl<'s> Repository<'s> {
     /// That of a reference.
@@ -95,17 +88,13 @@ impl<'s> Repository<'s> {
 
     /// A manifest by digest or tag; none where there is none.
     pub(crate) async fn manifest(&mut self, reference: &str) -> Result<Option<Vec<u8>>, FetchError> {
-        let accept = &[MANIFEST, INDEX].join(", ");
-        let path = format!("manifests/{reference}");
-        self.get(RegistryRequest { path, accept, bytes_max: MANIFEST_BYTES_MAX, came: &mut |_| {} }).await
+        let accept = [MANIFEST, INDEX].join(", ");
+        self.get(&format!("manifests/{reference}"), &accept, (MANIFEST_BYTES_MAX, &mut |_| {})).await
     }
 
     /// What refers to a manifest, as an index; none where the registry does not know.
     pub(crate) async fn referrers(&mut self, digest: &ContentDigest) -> Result<Option<Vec<u8>>, FetchError> {
-        let path = format!("referrers/{digest}");
-        let wanted =
-            RegistryRequest { path, accept: INDEX, bytes_max: MANIFEST_BYTES_MAX, came: &mut |_| {} };
-        match self.get(wanted).await {
+        match self.get(&format!("referrers/{digest}"), INDEX, (MANIFEST_BYTES_MAX, &mut |_| {})).await {
             // Older registries have no such address, and say so in many ways.
             Err(FetchError::Status(..)) => Ok(None),
             other => other,
@@ -119,9 +108,8 @@ impl<'s> Repository<'s> {
         came: &mut dyn FnMut(u64),
     ) -> Result<Vec<u8>, FetchError> {
         let what = format!("{} of {}", descriptor.digest, self.name);
-        let path = format!("blobs/{}", descriptor.digest);
-        let wanted = RegistryRequest { path, accept: "*/*", bytes_max: descriptor.size, came };
-        let bytes = self.get(wanted).await?.ok_or_else(|| FetchError::Missing(what.clone()))?;
+        let bytes = self.get(&format!("blobs/{}", descriptor.digest), "*/*", (descriptor.size, came)).await?;
+        let bytes = bytes.ok_or_else(|| FetchError::Missing(what.clone()))?;
         let (length, found) = (bytes.len() as u64, ContentDigest::hash(&bytes));
         if length < descriptor.size {
             return Err(FetchError::TooShort { what, bytes: length, wanted: descriptor.size });
@@ -132,15 +120,24 @@ impl<'s> Repository<'s> {
         Ok(bytes)
     }
 
-    /// What is asked for; none where it is not there.
-    async fn get(&mut self, mut wanted: RegistryRequest<'_>) -> Result<Option<Vec<u8>>, FetchError> {
-        let shown = format!("{}/{}", self.name, wanted.path);
-        let mut url = self.base.join(&format!("v2/{}/{}", self.repository, wanted.path));
+    /// What is below the repository, such as `manifests/sha256:…`; none where it is not there.
+    async fn get(
+        &mut self,
+        path: &str,
+        accept: &str,
+        bounds: Bounds<'_>,
+    ) -> Result<Option<Vec<u8>>, FetchError> {
+        let shown = format!("{}/{path}", self.name);
+        let mut url = self.base.join(&format!("v2/{}/{path}", self.repository));
         let (mut redirects, mut was_asked) = (0, false);
         loop {
-            let response = self.send(&url, wanted.accept, &shown).await?;
+            let mut request = self.http.get(url.clone()).header(ACCEPT, accept);
+            if let Some(authorization) = &self.authorization {
+                request = request.header(AUTHORIZATION, authorization.reveal());
+            }
+            let response = self.send(request, &shown).await?;
             match response.status().as_u16() {
-                200 => return self.read(response, &mut wanted, &shown).await.map(Some),
+                200 => return self.read(response, bounds, &shown).await.map(Some),
                 404 => return Ok(None),
                 // Once for each thing: a token may have come to its end.
                 401 if !was_asked => {
@@ -156,7 +153,7 @@ impl<'s> Repository<'s> {
                         return Err(FetchError::Redirects(shown));
                     };
                     if next.origin() != self.base.url.origin() {
-                        return self.get_referred(&next, None, &mut wanted, &shown).await.map(Some);
+                        return self.get_referred(&next, None, bounds, &shown).await.map(Some);
                     }
                     url = next;
                 }
@@ -165,21 +162,16 @@ impl<'s> Repository<'s> {
         }
     }
 
-    async fn send(&self, url: &Url, accept: &str, shown: &str) -> Result<Response, FetchError> {
-        let mut request = self.http.get(url.clone()).header(ACCEPT, accept);
-        if let Some(authorization) = &self.authorization {
-            request = request.header(AUTHORIZATION, authorization.reveal());
-        }
+    async fn send(&self, request: RequestBuilder, shown: &str) -> Result<Response, FetchError> {
         request.send().await.map_err(|error| self.transport_error(error, shown))
     }
 
     async fn read(
         &self,
         mut response: Response,
-        wanted: &mut RegistryRequest<'_>,
+        (max, came): Bounds<'_>,
         shown: &str,
     ) -> Result<Vec<u8>, FetchError> {
-        let max = wanted.bytes_max;
         let too_long = || FetchError::TooLong(shown.to_owned(), max);
         if response.content_length().is_some_and(|bytes| bytes > max) {
             return Err(too_long());
@@ -190,7 +182,7 @@ impl<'s> Repository<'s> {
                 return Err(too_long());
             }
             bytes.extend_from_slice(&piece);
-            (wanted.came)(bytes.len() as u64);
+            came(bytes.len() as u64);
         }
         Ok(bytes)
     }
@@ -200,16 +192,15 @@ impl<'s> Repository<'s> {
         &self,
         url: &Url,
         basic: Option<&Secret>,
-        wanted: &mut RegistryRequest<'_>,
+        (max, came): Bounds<'_>,
         shown: &str,
     ) -> Result<Vec<u8>, FetchError> {
-        let max = wanted.bytes_max;
         let refused = |error| FetchError::from_other_server(error, shown, max);
         let mut body = self.egress(max).get_as(url.as_str(), basic).await.map_err(refused)?;
         let mut bytes = Vec::new();
         while let Some(piece) = body.next().await.map_err(refused)? {
             bytes.extend_from_slice(&piece);
-            (wanted.came)(bytes.len() as u64);
+            came(bytes.len() as u64);
         }
         Ok(bytes)
     }
@@ -244,22 +235,21 @@ impl<'s> Repository<'s> {
             access_token: Option<String>,
         }
         let shown = strip_query(realm);
-        let (path, bytes_max) = (String::new(), TOKEN_BYTES_MAX);
-        let mut wanted = RegistryRequest { path, accept: "", bytes_max, came: &mut |_| {} };
+        let bounds: Bounds<'_> = (TOKEN_BYTES_MAX, &mut |_| {});
         let bytes = if realm.origin() == self.base.url.origin() {
             let mut request = self.http.get(realm.clone());
             if let Some(basic) = basic {
                 request = request.header(AUTHORIZATION, basic.reveal());
             }
-            let response = request.send().await.map_err(|error| self.transport_error(error, &shown))?;
+            let response = self.send(request, &shown).await?;
             match response.status().as_u16() {
                 200 => {}
                 status @ (401 | 403) => return Err(FetchError::Denied(shown, status)),
                 status => return Err(FetchError::Status(shown, status)),
             }
-            self.read(response, &mut wanted, &shown).await?
+            self.read(response, bounds, &shown).await?
         } else {
-            self.get_referred(realm, basic, &mut wanted, &shown).await?
+            self.get_referred(realm, basic, bounds, &shown).await?
         };
         let token = serde_json::from_slice::<RegistryToken>(&bytes).ok();
         let token = token.and_then(|said| said.token.or(said.access_token));

@@ -210,22 +210,11 @@ impl TurnMessaging {
             let begun = run.as_ref().map(|run| (run.new.run.clone(), to.sender.clone()));
             let is_of_run = begun.is_some();
             let keep = async move {
-                let Some((run, recipient)) = begun else {
-                    return store.tell_noting(&channel, NewTelling { turn, reply, files, place }).await;
-                };
-                let (task, texts, is_awaited) = (0, texts(&reply), true);
-                let new = NewMessage {
-                    run,
-                    task,
-                    channel,
-                    recipient,
-                    turn,
-                    texts,
-                    is_awaited,
-                    reply,
-                    files,
-                    place,
-                };
+                let texts = texts(&reply);
+                let telling = NewTelling { turn, reply, files, place };
+                let Some((run, recipient)) = begun else { return store.tell_noting(&channel, telling).await };
+                let (task, is_awaited) = (0, true);
+                let new = NewMessage { run, task, channel, recipient, texts, is_awaited, telling };
                 store.keep_turn_message(&id, new).await
             };
             if !keep_and_send(messenger, held, keep).await.map_err(lost_problem)? && is_of_run {

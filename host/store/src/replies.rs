@@ -68,17 +68,11 @@ impl Store {
     ) -> Result<Option<StoredReply>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
-            let NewTelling { turn, reply, files, place } = &telling;
             let known = "SELECT 1 FROM reply WHERE turn = ?1";
-            if tx.exists(known, [turn.as_str()])? {
+            if tx.exists(known, [&telling.turn])? {
                 return Ok(None);
             }
-            let now = now_ms();
-            if let Some(place) = place {
-                note_place(tx, &channel, place, now)?;
-            }
-            outgoing::hold(tx, turn.as_str(), files)?;
-            keep_reply(tx, &channel, turn, reply, now).map(Some)
+            keep_telling(tx, &channel, &telling).map(Some)
         })
         .await
     }
@@ -163,6 +157,20 @@ pub(super) fn keep_reply(
     let parts: Vec<_> = (0..).zip(&reply.parts).map(|(n, part)| numbered(n, part)).collect();
     insert_parts(tx, turn.as_str(), &parts)?;
     Ok(StoredReply { turn: turn.clone(), target: reply.target.clone(), parts, last_sent: None })
+}
+
+/// Stores something that answers no message, with its files and its place.
+pub(super) fn keep_telling(
+    tx: &Tx<'_>,
+    channel: &str,
+    NewTelling { turn, reply, files, place }: &NewTelling,
+) -> Result<StoredReply, StoreError> {
+    let now = now_ms();
+    if let Some(place) = place {
+        note_place(tx, channel, place, now)?;
+    }
+    outgoing::hold(tx, turn.as_str(), files)?;
+    keep_reply(tx, channel, turn, reply, now)
 }
 
 fn numbered(n: u32, NewPart { kind, body }: &NewPart) -> ReplyPart {

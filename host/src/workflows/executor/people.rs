@@ -11,8 +11,8 @@ use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse, SentMessage}
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_store::{NewMessage, NewReply, NewWait, SendState, Store, StoreError, StoredReply, WaitState};
-use cofferdam_store::{now_ms, plain_letters};
+use cofferdam_store::{NewMessage, NewReply, NewTelling, NewWait, SendState, Store, StoreError, StoredReply};
+use cofferdam_store::{WaitState, now_ms, plain_letters};
 use cofferdam_warden::attachments::outgoing::{Addition, Outgoing, OutgoingBytes, OutgoingFile};
 use cofferdam_workflow::{PlannedWork, SendWork, WaitWork};
 use serde_json::{Map, Value, json};
@@ -161,12 +161,9 @@ impl Executor {
                 task: n,
                 channel: messenger.channel(),
                 recipient: ready.to.sender.clone(),
-                turn: turn.clone(),
                 texts: texts(&reply),
                 is_awaited: is_awaited(run, n, n),
-                reply,
-                files,
-                place: private.place,
+                telling: NewTelling { turn: turn.clone(), reply, files, place: private.place },
             };
             let held = (self.warden.outgoing().clone(), turn.clone());
             let store = self.store.clone();

@@ -5,14 +5,11 @@
 //! exclude each other by the `WHERE` of one `UPDATE`: of several at once one counts.
 
 use super::due;
-use crate::outgoing;
-use crate::replies::keep_reply;
-use crate::streams::note_place;
+use crate::replies::{keep_reply, keep_telling};
 use crate::tx::{Row, Tx};
 use crate::value::params;
-use crate::{AnswerTo, NewReply, ReplyPlace, Store, StoreError, StoredReply, now_ms};
+use crate::{AnswerTo, NewReply, NewTelling, Store, StoreError, StoredReply, now_ms};
 use cofferdam_core::id::TurnId;
-use cofferdam_core::message::OutgoingAttachment;
 use std::collections::BTreeSet;
 
 /// What is waited for longer is never over, in milliseconds; a clock that is set finds room above.
@@ -29,18 +26,12 @@ pub struct NewMessage {
     pub channel: String,
     /// The channel's immutable id of the one who gets it.
     pub recipient: String,
-    /// Names it for ever: sent again it is the same message.
-    pub turn: TurnId,
     /// What its parts say, as [`plain_letters`] has it.
     pub texts: Vec<String>,
     /// Whether a task waits for the reply to it.
     pub is_awaited: bool,
     /// The message.
-    pub reply: NewReply,
-    /// Its files, whose blobs are needed until it is out.
-    pub files: Vec<OutgoingAttachment>,
-    /// Where it is said, where a channel notes that.
-    pub place: Option<ReplyPlace>,
+    pub telling: NewTelling,
 }
 
 /// What became of a message.
@@ -318,7 +309,7 @@ pub(super) fn keep(tx: &Tx<'_>, new: &NewMessage) -> Result<Option<StoredReply>,
             new.task,
             new.channel,
             new.recipient,
-            new.turn.as_str(),
+            new.telling.turn,
             texts,
             if new.is_awaited { "open" } else { "unawaited" }
         ],
@@ -326,12 +317,7 @@ pub(super) fn keep(tx: &Tx<'_>, new: &NewMessage) -> Result<Option<StoredReply>,
     if kept == 0 {
         return Ok(None);
     }
-    let now = now_ms();
-    if let Some(place) = &new.place {
-        note_place(tx, &new.channel, place, now)?;
-    }
-    outgoing::hold(tx, new.turn.as_str(), &new.files)?;
-    keep_reply(tx, &new.channel, &new.turn, &new.reply, now).map(Some)
+    keep_telling(tx, &new.channel, &new.telling).map(Some)
 }
 
 fn wait(tx: &Tx<'_>, new: &NewWait, now: i64) -> Result<WaitState, StoreError> {

@@ -25,12 +25,14 @@ fn message(turn: &str) -> NewMessage {
         task: 0,
         channel: CHANNEL.into(),
         recipient: "ben".into(),
-        turn: TurnId::new(turn),
         texts: vec![plain_letters("When is it?")],
         is_awaited: true,
-        reply: text_reply(&["When is it?"]),
-        files: Vec::new(),
-        place: None,
+        telling: NewTelling {
+            turn: TurnId::new(turn),
+            reply: text_reply(&["When is it?"]),
+            files: Vec::new(),
+            place: None,
+        },
     }
 }
 

@@ -215,7 +215,8 @@ pub(super) async fn a_wait_is_of_one_task_that_runs<E: Engine>() {
     let tasks = || ["ask", "more", "answer"].map(str::to_owned).to_vec();
     for id in ["w-1", "w-2", "w-3"] {
         assert!(store.begin_run(NewRun { tasks: tasks(), ..run(id) }, 9).await.expect("begun"));
-        let more = NewMessage { task: 1, turn: TurnId::new(format!("{id}/more")), ..message(id) };
+        let mut more = NewMessage { task: 1, ..message(id) };
+        more.telling.turn = TurnId::new(format!("{id}/more"));
         for (task, new) in [(0, message(id)), (1, more)] {
             store.begin_task(id, task).await.expect("begun");
             let kept = store.keep_message(new).await.expect("kept").expect("the first time");

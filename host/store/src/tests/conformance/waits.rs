@@ -19,12 +19,14 @@ pub(super) fn message(id: &str) -> NewMessage {
         task: 0,
         channel: CHANNEL.into(),
         recipient: "ben".into(),
-        turn: TurnId::new(format!("{id}/ask")),
         texts: vec![plain_letters("When is it?")],
         is_awaited: true,
-        reply: reply(),
-        files: Vec::new(),
-        place: None,
+        telling: NewTelling {
+            turn: TurnId::new(format!("{id}/ask")),
+            reply: reply(),
+            files: Vec::new(),
+            place: None,
+        },
     }
 }
 
@@ -180,7 +182,8 @@ pub(super) async fn of_a_reply_a_timeout_and_an_end_one_counts<E: Engine>() {
     assert!(fixture.store.cancel_run("w-2", Some(&caller("ann"))).await.expect("cancelled"));
     fixture.store.persist(CHANNEL, vec![answering(1, "ben", "78", "When is it?")]).await.expect("kept");
     assert_eq!(pending(&fixture).await, [1], "nobody waits");
-    let more = NewMessage { task: 1, turn: TurnId::new("w-2/more"), ..message("w-2") };
+    let mut more = NewMessage { task: 1, ..message("w-2") };
+    more.telling.turn = TurnId::new("w-2/more");
     assert_eq!(fixture.store.keep_message(more).await.expect("asked"), None, "it says nothing more");
 }
 

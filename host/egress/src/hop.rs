@@ -50,8 +50,8 @@ pub(crate) async fn addresses(
     Ok(addresses)
 }
 
-/// What a name stands for, as the system says: `/etc/hosts`, then DNS. Asked once for each host that
-/// is contacted.
+/// What a name stands for, as the system says: `/etc/hosts`, then DNS. Asked once for each host
+/// that is contacted.
 pub(crate) struct SystemResolver;
 
 impl Resolve for SystemResolver {

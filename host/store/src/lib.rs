@@ -130,8 +130,8 @@ enum Engine {
     Postgres(Postgres),
 }
 
-/// Why the store cannot do what was asked. Of PostgreSQL's the first value is the server (host, port
-/// and database), the second what it or the system says.
+/// Why the store cannot do what was asked. Of PostgreSQL's the first value is the server (host,
+/// port and database), the second what it or the system says.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The file cannot be created or opened.

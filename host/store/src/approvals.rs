@@ -4,7 +4,6 @@
 //! One step decides: anyone who comes first, and only in time. What a call would have done is not
 //! kept, only the hash that names it.
 
-use super::retention::keep_latest;
 use super::tx::{Row, Tx};
 use super::value::{column_words, params};
 use super::{Store, StoreError, now_ms};
@@ -203,14 +202,6 @@ fn approval(row: &Row<'_>) -> Result<ApprovalRow, StoreError> {
         decided_by: row.get(4)?,
         expires_at: row.get(5)?,
     })
-}
-
-/// Forgets what is old. An approval that still waits has a turn that waits for it: it is never that
-/// old.
-pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
-    tx.run("DELETE FROM approval WHERE expires_at < ?1", [before])?;
-    tx.run("DELETE FROM approved_path WHERE approved_at < ?1", [before])?;
-    keep_latest(tx, "approved_path", "approved_at", APPROVED_PATHS_MAX)
 }
 
 column_words! { ApprovalState, "an approval that is {:?}":

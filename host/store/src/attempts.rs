@@ -1,7 +1,6 @@
 //! How often a turn was begun, since when, and whose it is: what brings the whole process down runs
 //! again at the next start, and must not do so for ever. Forgotten when the turn ends.
 
-use super::retention::OPEN_TURNS;
 use super::tx::Tx;
 use super::value::params;
 use super::{Store, StoreError, WhoseTurn, now_ms, usage};
@@ -65,10 +64,4 @@ impl Store {
 /// Forgets the attempts of a turn that has ended.
 pub(super) fn forget(tx: &Tx<'_>, turn: &str) -> Result<(), StoreError> {
     tx.run("DELETE FROM attempt WHERE turn = ?1", [turn])
-}
-
-/// Forgets those whose turns nobody knows to be open, by age.
-pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
-    let last = format!("DELETE FROM attempt WHERE last_at < ?1 AND turn NOT IN {OPEN_TURNS}");
-    tx.run(&last, [before])
 }

@@ -1,7 +1,6 @@
 //! What was said in each session, line by line, in the order of saying. A line is opaque here:
 //! anyone who adds it makes sure that it holds no attachment's bytes.
 
-use super::retention::OPEN_TURNS;
 use super::tx::Tx;
 use super::value::params;
 use super::{Store, StoreError, WhoseTurn, now_ms, outgoing, usage};
@@ -118,15 +117,4 @@ pub(super) fn add(
         return tx.run(insert, line);
     }
     if tx.execute(insert, line)? == 1 { usage::charge_tokens(tx, &whose.caller, tokens) } else { Ok(()) }
-}
-
-/// Forgets what was said before `before`, and all but the latest lines; never of a turn that is
-/// open.
-pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
-    tx.run(&format!("DELETE FROM line WHERE said_at < ?1 AND turn NOT IN {OPEN_TURNS}"), [before])?;
-    let latest = format!(
-        "DELETE FROM line WHERE seq <= coalesce((SELECT seq FROM line ORDER BY seq DESC LIMIT 1 OFFSET ?1), 0)
-         AND turn NOT IN {OPEN_TURNS}"
-    );
-    tx.run(&latest, [LINES_MAX])
 }

@@ -1,8 +1,6 @@
 //! What side-effecting calls answered and wrote, so that a turn replayed after a crash does not run
 //! them again and writes no more than one turn may.
 
-use super::retention::OPEN_TURNS;
-use super::tx::Tx;
 use super::value::params;
 use super::{Store, StoreError, now_ms, outgoing, usage};
 use cofferdam_core::id::TurnId;
@@ -144,16 +142,6 @@ impl Store {
         })
         .await
     }
-}
-
-/// Forgets what was handed over before `before`, except to a turn that is open, and by a call that
-/// is remembered.
-pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
-    let delivered = format!(
-        "DELETE FROM delivery WHERE delivered_at < ?1 AND request NOT IN {OPEN_TURNS}
-         AND NOT EXISTS (SELECT 1 FROM journal WHERE journal.call_id = delivery.call_id)"
-    );
-    tx.run(&delivered, [before])
 }
 
 #[cfg(test)]

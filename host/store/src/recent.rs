@@ -3,7 +3,6 @@
 //! the message ends, so a later turn of the same conversation finds what came before it and nothing
 //! that came after.
 
-use super::retention::keep_latest;
 use super::tx::Tx;
 use super::value::params;
 use super::{NewRecent, RecentFiles, Store, StoreError};
@@ -58,10 +57,4 @@ pub(super) fn note_first(
         params![channel, new.conversation, new.sender, turn],
     )?;
     if later { Ok(()) } else { note(tx, (channel, turn), new, now) }
-}
-
-/// Forgets what was noted before `before`, and all but the latest rows.
-pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
-    tx.run("DELETE FROM recent WHERE noted_at < ?1", [before])?;
-    keep_latest(tx, "recent", "noted_at", RECENT_ROWS_MAX)
 }

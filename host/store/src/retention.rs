@@ -3,8 +3,9 @@
 //! runs again at the next start, however late that is, and must not do again what it has done.
 
 use super::tx::Tx;
+use super::usage::DAY_MS;
 use super::value::params;
-use super::{StoreError, approvals, attempts, history, journal, outgoing, recent, runs, usage};
+use super::{APPROVED_PATHS_MAX, LINES_MAX, RECENT_ROWS_MAX, StoreError, outgoing};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -44,22 +45,38 @@ pub(super) fn prune(tx: &Tx<'_>, now: i64) -> Result<usize, StoreError> {
         tx.run("DELETE FROM reply WHERE turn = ?1", [turn])?;
         outgoing::forget(tx, turn)?;
     }
-    let recorded = format!("DELETE FROM journal WHERE recorded_at < ?1 AND turn NOT IN {OPEN_TURNS}");
-    tx.run(&recorded, [before])?;
+    for (table, at) in [
+        ("stranger", "told_at"),
+        ("recent", "noted_at"),
+        // One that still waits has a turn that waits for it: it is never that old.
+        ("approval", "expires_at"),
+        ("approved_path", "approved_at"),
+        ("run", "ended_at"),
+    ] {
+        tx.run(&format!("DELETE FROM {table} WHERE {at} < ?1"), [before])?;
+    }
+    for (table, at) in [("journal", "recorded_at"), ("line", "said_at"), ("attempt", "last_at")] {
+        tx.run(&format!("DELETE FROM {table} WHERE {at} < ?1 AND turn NOT IN {OPEN_TURNS}"), [before])?;
+    }
     // Those that answer no update.
     tx.run(
         "DELETE FROM reply WHERE finished_at < ?1 AND NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.turn = reply.turn)",
         [before],
     )?;
-    tx.run("DELETE FROM stranger WHERE told_at < ?1", [before])?;
-    recent::prune(tx, before)?;
-    history::prune(tx, before)?;
-    outgoing::prune(tx)?;
-    attempts::prune(tx, before)?;
-    usage::prune(tx, before)?;
-    approvals::prune(tx, before)?;
-    runs::prune(tx, before)?;
     // Behind the journal, whose calls it looks up.
-    journal::prune(tx, before)?;
+    let delivered = format!(
+        "DELETE FROM delivery WHERE delivered_at < ?1 AND request NOT IN {OPEN_TURNS}
+         AND NOT EXISTS (SELECT 1 FROM journal WHERE journal.call_id = delivery.call_id)"
+    );
+    tx.run(&delivered, [before])?;
+    tx.run("DELETE FROM usage WHERE day < ?1", [before / DAY_MS])?;
+    let lines = format!(
+        "DELETE FROM line WHERE seq <= coalesce((SELECT seq FROM line ORDER BY seq DESC LIMIT 1 OFFSET ?1), 0)
+         AND turn NOT IN {OPEN_TURNS}"
+    );
+    tx.run(&lines, [LINES_MAX])?;
+    keep_latest(tx, "recent", "noted_at", RECENT_ROWS_MAX)?;
+    keep_latest(tx, "approved_path", "approved_at", APPROVED_PATHS_MAX)?;
+    outgoing::prune(tx)?;
     Ok(gone.len())
 }

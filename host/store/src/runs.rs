@@ -355,8 +355,3 @@ fn columns(ended: &RunEnd) -> (&'static str, Option<&str>, Option<&str>) {
         RunEnd::Failed(error) => ("failed", None, Some(error)),
     }
 }
-
-/// Forgets runs that ended longer ago.
-pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
-    tx.run("DELETE FROM run WHERE ended_at < ?1", [before])
-}

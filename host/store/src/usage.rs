@@ -71,8 +71,3 @@ fn charge(tx: &Tx<'_>, caller: &Caller, tokens: u64, bytes: i64) -> Result<(), S
         params![now_ms() / DAY_MS, caller.channel, caller.sender, tokens, bytes.max(0), bytes],
     )
 }
-
-/// Forgets days that ended before `before`.
-pub(super) fn prune(tx: &Tx<'_>, before: i64) -> Result<(), StoreError> {
-    tx.run("DELETE FROM usage WHERE day < ?1", [before / DAY_MS])
-}

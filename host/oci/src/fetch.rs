@@ -32,16 +32,8 @@ pub struct Fetched {
     pub signatures: Vec<Signature>,
 }
 
-/// How far a fetch is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FetchProgress {
-    /// Bytes of the component so far.
-    pub bytes: u64,
-    /// All of them.
-    pub of: u64,
-}
-
-/// The component of a reference, signed by each of `signers`.
+/// The component of a reference, signed by each of `signers`. `progress` is told the bytes of the
+/// component so far, and all of them.
 ///
 /// # Errors
 /// [`FetchError`].
@@ -49,7 +41,7 @@ pub async fn fetch(
     reference: &ImageReference,
     signers: &BTreeSet<SignerKey>,
     settings: &Settings,
-    progress: &mut dyn FnMut(FetchProgress),
+    progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Fetched, FetchError> {
     let max = settings.time_max;
     let deadline = Instant::now() + max;
@@ -69,15 +61,15 @@ impl Fetching<'_> {
         mut self,
         signers: &BTreeSet<SignerKey>,
         bytes_max: u64,
-        progress: &mut dyn FnMut(FetchProgress),
+        progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Fetched, FetchError> {
         let reference = self.reference.clone();
         let manifest = self.fetch_manifest(reference.digest()).await?;
         let parsed = Manifest::parse(&manifest).and_then(|parsed| parsed.component(bytes_max).cloned());
         let layer = parsed.map_err(|cause| self.component_error(cause))?;
         let signatures = self.signatures(signers).await?;
-        progress(FetchProgress { bytes: 0, of: layer.size });
-        let mut came = |bytes| progress(FetchProgress { bytes, of: layer.size });
+        progress(0, layer.size);
+        let mut came = |bytes| progress(bytes, layer.size);
         let component = self.repository.blob(&layer, &mut came).await?;
         Ok(Fetched { reference, manifest, component, signatures })
     }

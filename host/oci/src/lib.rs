@@ -19,7 +19,7 @@ mod store;
 
 pub use client::{REDIRECTS_MAX, Settings};
 pub use error::FetchError;
-pub use fetch::{FetchProgress, Fetched, SIGNATURES_MAX, fetch};
+pub use fetch::{Fetched, SIGNATURES_MAX, fetch};
 pub use manifest::{BadManifest, MANIFEST_BYTES_MAX};
 pub use signature::{Signature, Unverified};
 pub use store::{Store, StoreError, Writing};

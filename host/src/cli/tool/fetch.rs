@@ -8,7 +8,7 @@ use anyhow::{Context, bail, ensure};
 use cofferdam_core::limits::{ByteSize, TimeSpan};
 use cofferdam_core::oci::{ContentDigest, ImageReference, SignerKey};
 use cofferdam_core::secret::Secret;
-use cofferdam_oci::{FetchProgress, Fetched, Settings, Store};
+use cofferdam_oci::{Fetched, Settings, Store};
 use cofferdam_policy::{ComponentSource, PolicySet};
 use cofferdam_warden::sandbox::COMPONENT_BYTES_MAX;
 use cofferdam_warden::sandbox::imports::{NotAComponent, interfaces};
@@ -157,7 +157,7 @@ fn fetch_one(
     settings: &Settings,
 ) -> anyhow::Result<()> {
     let mut last: Option<Instant> = None;
-    let mut progress = |FetchProgress { bytes, of }: FetchProgress| {
+    let mut progress = |bytes: u64, of: u64| {
         if last.is_some_and(|told| told.elapsed() < EVERY) {
             return;
         }

@@ -88,22 +88,17 @@ impl Store {
     pub async fn take_over(&self, channel: &str, gone: &[String]) -> Result<LeftWork, StoreError> {
         let (channel, gone) = (channel.to_owned(), gone.join(" "));
         self.write(move |tx| {
+            let unsent = "SELECT turn FROM reply WHERE channel = ?1 AND finished_at IS NULL ORDER BY seq";
             let (replies, turns) = match tx.holder() {
-                None => (
-                    names(
-                        tx,
-                        "SELECT turn FROM reply WHERE channel = ?1 AND finished_at IS NULL ORDER BY seq",
-                        [&channel],
-                    )?,
-                    names(tx, &bound("", ""), [&channel])?,
-                ),
+                None => (names(tx, unsent, [&channel])?, names(tx, &bound("", ""), [&channel])?),
                 Some(holder) => take_over(tx, (&channel, &gone), holder)?,
             };
-            let replies =
-                replies.into_iter().map(|turn| reply(tx, &TurnId::new(turn))).collect::<Result<_, _>>()?;
-            let turns =
-                turns.into_iter().map(|turn| bound_turn(tx, &channel, turn)).collect::<Result<_, _>>()?;
-            Ok(LeftWork { replies, turns })
+            let replies = replies.into_iter().map(|turn| reply(tx, &TurnId::new(turn)));
+            let turns = turns.into_iter().map(|turn| bound_turn(tx, &channel, turn));
+            Ok(LeftWork {
+                replies: replies.collect::<Result<_, _>>()?,
+                turns: turns.collect::<Result<_, _>>()?,
+            })
         })
         .await
     }

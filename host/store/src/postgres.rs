@@ -232,7 +232,7 @@ impl Postgres {
         kind: TxKind,
         work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>,
     ) -> Result<(T, Commit), StoreError> {
-        let whose = (self.lease.get().map(Lease::own), self.home());
+        let whose = (self.lease.get().map(|lease| &lease.own), self.home());
         let tx = Tx::Postgres(PgTx::new(client, &self.server, whose, kind)?);
         let value = work(&tx)?;
         match tx {

@@ -119,15 +119,8 @@ impl Presence {
             store: HealthHistory::default().merge_earlier(&before.store),
             ..before
         };
-        let reloads = Reloads::default();
-        let noted = PresenceNote {
-            pid,
-            version,
-            started_at: machine_now_ms(),
-            health,
-            reloads,
-            ..PresenceNote::default()
-        };
+        let started_at = machine_now_ms();
+        let noted = PresenceNote { pid, version, started_at, health, ..PresenceNote::default() };
         Arc::new(Self { path: file.to_owned(), noted: Mutex::new(noted), begun: AtomicBool::new(false) })
     }
 

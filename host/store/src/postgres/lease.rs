@@ -42,15 +42,11 @@ const ALONE: &str = "alone";
 /// What a node has.
 pub(super) struct Lease {
     node: ClusterNode,
-    own: OwnNode,
+    pub(super) own: OwnNode,
     renewals: Mutex<Renewals>,
 }
 
 impl Lease {
-    pub(super) fn own(&self) -> &OwnNode {
-        &self.own
-    }
-
     fn length(&self) -> i64 {
         millis(self.node.lease)
     }

@@ -82,8 +82,7 @@ impl Store {
     /// Keeps a run that a turn begins, unless so many are open; whether it is there now.
     pub async fn begin_turn_run(&self, new: NewRun, turn: TurnId, open_max: u32) -> Result<bool, StoreError> {
         self.write(move |tx| {
-            let is_there = tx.exists("SELECT 1 FROM run WHERE run = ?1", [&new.run])?;
-            if is_there {
+            if tx.exists("SELECT 1 FROM run WHERE run = ?1", [&new.run])? {
                 return Ok(true);
             }
             if !insert_run(tx, &new, open_max)? {
@@ -104,7 +103,7 @@ impl Store {
     ) -> Result<Option<StoredReply>, StoreError> {
         let id = id.to_owned();
         self.write(move |tx| {
-            if !is_open(tx, &new.run)? || task_of(tx, &new.run, &id)?.is_some() {
+            if !is_open(tx, &new.run)? || has_task(tx, &new.run, &id)? {
                 return Ok(None);
             }
             let task = add_task(tx, &new.run, &id)?;
@@ -169,9 +168,8 @@ fn is_open(tx: &Tx<'_>, run: &str) -> Result<bool, StoreError> {
     tx.exists(open, [run])
 }
 
-fn task_of(tx: &Tx<'_>, run: &str, id: &str) -> Result<Option<i64>, StoreError> {
-    let found = "SELECT n FROM run_task WHERE run = ?1 AND id = ?2";
-    tx.query_optional(found, [run, id], |row| row.get(0))
+fn has_task(tx: &Tx<'_>, run: &str, id: &str) -> Result<bool, StoreError> {
+    tx.exists("SELECT 1 FROM run_task WHERE run = ?1 AND id = ?2", [run, id])
 }
 
 fn add_task(tx: &Tx<'_>, run: &str, id: &str) -> Result<usize, StoreError> {
@@ -182,7 +180,7 @@ fn add_task(tx: &Tx<'_>, run: &str, id: &str) -> Result<usize, StoreError> {
 }
 
 fn wait(tx: &Tx<'_>, new: &NewTurnWait, now: i64) -> Result<TurnWaited, StoreError> {
-    if task_of(tx, &new.run, &new.id)?.is_some() {
+    if has_task(tx, &new.run, &new.id)? {
         return Ok(TurnWaited::Again);
     }
     if !is_open(tx, &new.run)? {

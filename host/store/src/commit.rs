@@ -4,7 +4,7 @@
 //! nobody outside has seen anything of rides where an engine can do that: it is on the disk with the
 //! next thing that is settled after it.
 
-use super::tx::{Row, Tx};
+use super::tx::{Row, TxWork};
 use super::value::{SqlValue, ToValue};
 use super::{Engine, Store, StoreError, blocking, machine_now_ms};
 use cofferdam_core::standing::STORE;
@@ -21,7 +21,7 @@ impl Store {
     /// The work may run several times, and what it did before is undone each time.
     pub(super) async fn write<T: Send + 'static>(
         &self,
-        work: impl Fn(&Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+        work: impl TxWork<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.run_blocking(move |store| store.write_here(work)).await
     }
@@ -30,7 +30,7 @@ impl Store {
     /// settled.
     pub(super) async fn commit_along<T: Send + 'static>(
         &self,
-        work: impl Fn(&Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+        work: impl TxWork<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.run_blocking(move |store| store.commit(Survives::Program, work)).await
     }
@@ -39,7 +39,7 @@ impl Store {
     /// the store.
     pub(super) async fn read<T: Send + 'static>(
         &self,
-        work: impl Fn(&Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+        work: impl TxWork<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.run_blocking(move |store| store.read_here(work)).await
     }
@@ -87,10 +87,7 @@ impl Store {
     }
 
     /// [`Store::read`] on this thread, which may block.
-    pub(super) fn read_here<T>(
-        &self,
-        work: impl Fn(&Tx<'_>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+    pub(super) fn read_here<T>(&self, work: impl TxWork<T>) -> Result<T, StoreError> {
         let read = match &self.database.engine {
             Engine::Sqlite(sqlite) => sqlite.read(&work),
             Engine::Postgres(postgres) => postgres.read(&work),
@@ -99,10 +96,7 @@ impl Store {
     }
 
     /// [`Store::write`] on this thread, which may block.
-    pub(super) fn write_here<T>(
-        &self,
-        work: impl Fn(&Tx<'_>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+    pub(super) fn write_here<T>(&self, work: impl TxWork<T>) -> Result<T, StoreError> {
         self.commit(Survives::Power, work)
     }
 
@@ -128,11 +122,7 @@ impl Store {
     }
 
     /// Runs work in one transaction, and notes whether the store works.
-    fn commit<T>(
-        &self,
-        outlasts: Survives,
-        work: impl Fn(&Tx<'_>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+    fn commit<T>(&self, outlasts: Survives, work: impl TxWork<T>) -> Result<T, StoreError> {
         let committed = match &self.database.engine {
             Engine::Sqlite(sqlite) => sqlite.run(outlasts, &work).map(|value| (value, true)),
             Engine::Postgres(postgres) => postgres.run(&work),

@@ -25,7 +25,7 @@ use tx::{Commit, TxKind};
 
 use crate::StoreError;
 use crate::cluster::LEASE_LEAST;
-use crate::tx::Tx;
+use crate::tx::{Tx, TxWork};
 use cofferdam_core::text::with_causes;
 use deadpool::managed::QueueMode;
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod};
@@ -168,10 +168,7 @@ impl Postgres {
 
     /// Runs work in one transaction, again where it met another one; and whether it has changed
     /// something.
-    pub(super) fn run<T>(
-        &self,
-        work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>,
-    ) -> Result<(T, bool), StoreError> {
+    pub(super) fn run<T>(&self, work: &impl TxWork<T>) -> Result<(T, bool), StoreError> {
         self.run_again(TxKind::Fenced, &|tx| {
             let value = work(tx)?;
             Ok((value, matches!(tx, Tx::Postgres(tx) if tx.has_changed.get())))
@@ -179,20 +176,16 @@ impl Postgres {
     }
 
     /// The same for a node that may have been taken out.
-    fn run_unfenced<T>(&self, work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    fn run_unfenced<T>(&self, work: &impl TxWork<T>) -> Result<T, StoreError> {
         self.run_again(TxKind::Unfenced, work)
     }
 
     /// Runs work that changes nothing, which is in no other transaction's way.
-    pub(super) fn read<T>(&self, work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    pub(super) fn read<T>(&self, work: &impl TxWork<T>) -> Result<T, StoreError> {
         self.run_again(TxKind::Read, work)
     }
 
-    fn run_again<T>(
-        &self,
-        kind: TxKind,
-        work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+    fn run_again<T>(&self, kind: TxKind, work: &impl TxWork<T>) -> Result<T, StoreError> {
         let mut met = 0;
         loop {
             match self.run_once(kind, work) {
@@ -205,11 +198,7 @@ impl Postgres {
         }
     }
 
-    fn run_once<T>(
-        &self,
-        kind: TxKind,
-        work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+    fn run_once<T>(&self, kind: TxKind, work: &impl TxWork<T>) -> Result<T, StoreError> {
         let client = self.client(&self.pool)?;
         match self.transact(&client, kind, work) {
             Ok((value, Commit::Done)) => Ok(value),
@@ -230,7 +219,7 @@ impl Postgres {
         &self,
         client: &Object,
         kind: TxKind,
-        work: &impl Fn(&Tx<'_>) -> Result<T, StoreError>,
+        work: &impl TxWork<T>,
     ) -> Result<(T, Commit), StoreError> {
         let whose = (self.lease.get().map(|lease| &lease.own), self.home());
         let tx = Tx::Postgres(PgTx::new(client, &self.server, whose, kind)?);

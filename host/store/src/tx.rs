@@ -14,6 +14,11 @@ pub(super) enum Tx<'c> {
     Postgres(PgTx<'c>),
 }
 
+/// What runs in a transaction, maybe several times: what it did before is undone each time.
+pub(super) trait TxWork<T>: Fn(&Tx<'_>) -> Result<T, StoreError> {}
+
+impl<T, F: Fn(&Tx<'_>) -> Result<T, StoreError>> TxWork<T> for F {}
+
 /// A row of a query, while it is read.
 pub(super) enum Row<'r> {
     Sqlite(&'r rusqlite::Row<'r>),

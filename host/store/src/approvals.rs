@@ -6,7 +6,7 @@
 
 use super::tx::{Row, Tx};
 use super::value::{column_words, params};
-use super::{Store, StoreError, now_ms};
+use super::{Result, Store, now_ms};
 pub use cofferdam_core::audit::ApprovalState;
 
 /// Paths that are remembered as approved, the latest; one that was forgotten is asked about again.
@@ -65,7 +65,7 @@ pub struct ApprovedPaths {
 impl Store {
     /// The approval of exactly this call, the first that was asked for; what else was asked about
     /// it is withdrawn and returned.
-    pub async fn ask(&self, new: NewApproval) -> Result<(ApprovalRow, Vec<ApprovalRow>), StoreError> {
+    pub async fn ask(&self, new: NewApproval) -> Result<(ApprovalRow, Vec<ApprovalRow>)> {
         self.write(move |tx| {
             tx.run(
                 "INSERT INTO approval (id, call_id, sha256, place, state, asked_at, expires_at, channel)
@@ -91,12 +91,12 @@ impl Store {
     }
 
     /// Notes the platform's id of the message that shows it.
-    pub async fn mark_approval_shown(&self, id: &str, message: &str) -> Result<(), StoreError> {
+    pub async fn mark_approval_shown(&self, id: &str, message: &str) -> Result<()> {
         self.run("UPDATE approval SET message = ?2 WHERE id = ?1", [id, message]).await
     }
 
     /// The approval of this id.
-    pub async fn approval(&self, id: &str) -> Result<Option<ApprovalRow>, StoreError> {
+    pub async fn approval(&self, id: &str) -> Result<Option<ApprovalRow>> {
         let id = id.to_owned();
         self.read(move |tx| find(tx, &id)).await
     }
@@ -107,7 +107,7 @@ impl Store {
         id: &str,
         state: ApprovalState,
         by: Option<String>,
-    ) -> Result<Option<ApprovalRow>, StoreError> {
+    ) -> Result<Option<ApprovalRow>> {
         let id = id.to_owned();
         self.write(move |tx| {
             tx.run(
@@ -126,7 +126,7 @@ impl Store {
     /// Approvals of a channel that are over, and whose message may still show choices, oldest
     /// first; at most [`OPEN_CHOICES_MAX`]. Those of runs that have ended
     /// are withdrawn first: nobody waits for them any more.
-    pub async fn open_choices(&self, channel: &str) -> Result<Vec<ApprovalRow>, StoreError> {
+    pub async fn open_choices(&self, channel: &str) -> Result<Vec<ApprovalRow>> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             // Who waited was killed, and nobody goes on with a run that has ended.
@@ -151,12 +151,12 @@ impl Store {
     }
 
     /// Notes that the message of an approval shows no choices any more.
-    pub async fn mark_choices_gone(&self, id: &str) -> Result<(), StoreError> {
+    pub async fn mark_choices_gone(&self, id: &str) -> Result<()> {
         self.run_along("UPDATE approval SET has_choices = 0 WHERE id = ?1", [id]).await
     }
 
     /// Remembers paths as approved.
-    pub async fn remember_paths(&self, of: ApprovedPaths, paths: Vec<String>) -> Result<(), StoreError> {
+    pub async fn remember_paths(&self, of: ApprovedPaths, paths: Vec<String>) -> Result<()> {
         self.write(move |tx| {
             let insert = "INSERT INTO approved_path (channel, sender, tool, path, approved_at)
                  VALUES (?1, ?2, ?3, ?4, ?5)
@@ -170,7 +170,7 @@ impl Store {
     }
 
     /// Those of the paths that are remembered. May block.
-    pub fn approved_paths(&self, of: &ApprovedPaths, paths: &[String]) -> Result<Vec<String>, StoreError> {
+    pub fn approved_paths(&self, of: &ApprovedPaths, paths: &[String]) -> Result<Vec<String>> {
         self.read_here(|tx| {
             let look =
                 "SELECT 1 FROM approved_path WHERE channel = ?1 AND sender = ?2 AND tool = ?3 AND path = ?4";
@@ -185,7 +185,7 @@ impl Store {
     }
 }
 
-fn find(tx: &Tx<'_>, id: &str) -> Result<Option<ApprovalRow>, StoreError> {
+fn find(tx: &Tx<'_>, id: &str) -> Result<Option<ApprovalRow>> {
     tx.query_optional(
         "SELECT id, place, message, state, decided_by, expires_at FROM approval WHERE id = ?1",
         [id],
@@ -193,7 +193,7 @@ fn find(tx: &Tx<'_>, id: &str) -> Result<Option<ApprovalRow>, StoreError> {
     )
 }
 
-fn approval(row: &Row<'_>) -> Result<ApprovalRow, StoreError> {
+fn approval(row: &Row<'_>) -> Result<ApprovalRow> {
     Ok(ApprovalRow {
         id: row.get(0)?,
         place: row.get(1)?,

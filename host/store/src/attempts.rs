@@ -3,7 +3,7 @@
 
 use super::tx::Tx;
 use super::value::params;
-use super::{Store, StoreError, WhoseTurn, now_ms, usage};
+use super::{Result, Store, WhoseTurn, now_ms, usage};
 use cofferdam_core::id::{Caller, TurnId};
 
 /// What a turn has behind it that no line of it tells.
@@ -20,7 +20,7 @@ pub struct AttemptRow {
 impl Store {
     /// Counts that a turn is about to run; how often it was so, this time included. Its end forgets
     /// it. Rides.
-    pub async fn attempt(&self, turn: &TurnId, caller: &Caller) -> Result<u32, StoreError> {
+    pub async fn attempt(&self, turn: &TurnId, caller: &Caller) -> Result<u32> {
         let (turn, caller) = (turn.as_str().to_owned(), caller.clone());
         self.commit_along(move |tx| {
             tx.query_row(
@@ -37,18 +37,18 @@ impl Store {
     }
 
     /// Takes the last attempt back. Rides.
-    pub async fn withdraw_attempt(&self, turn: &TurnId) -> Result<(), StoreError> {
+    pub async fn withdraw_attempt(&self, turn: &TurnId) -> Result<()> {
         self.run_along("UPDATE attempt SET count = count - 1 WHERE turn = ?1 AND count > 0", [turn]).await
     }
 
     /// What a turn has behind it besides its lines; `None` where no attempt of it is counted.
-    pub async fn load_attempt(&self, turn: &TurnId) -> Result<Option<AttemptRow>, StoreError> {
+    pub async fn load_attempt(&self, turn: &TurnId) -> Result<Option<AttemptRow>> {
         let found = "SELECT begun_at, spent FROM attempt WHERE turn = ?1";
         self.query_optional(found, [turn], |row| Ok(AttemptRow { at: row.get(0)?, spent: row.get(1)? })).await
     }
 
     /// Charges tokens that a turn has cost without a line to show for them. Rides.
-    pub async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<(), StoreError> {
+    pub async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<()> {
         let whose = whose.clone();
         self.commit_along(move |tx| {
             tx.run(
@@ -62,6 +62,6 @@ impl Store {
 }
 
 /// Forgets the attempts of a turn that has ended.
-pub(super) fn forget(tx: &Tx<'_>, turn: &str) -> Result<(), StoreError> {
+pub(super) fn forget(tx: &Tx<'_>, turn: &str) -> Result<()> {
     tx.run("DELETE FROM attempt WHERE turn = ?1", [turn])
 }

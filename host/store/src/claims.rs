@@ -7,7 +7,7 @@ use super::inbox::bound_turn;
 use super::replies::reply;
 use super::tx::Tx;
 use super::value::{ToValue, params};
-use super::{BoundTurn, Store, StoreError, StoredReply, cluster, homes};
+use super::{BoundTurn, Result, Store, StoredReply, cluster, homes};
 use cofferdam_core::id::{SessionId, TurnId};
 use cofferdam_core::lock::lock;
 use std::collections::BTreeSet;
@@ -66,7 +66,7 @@ pub struct LeftWork {
 impl Store {
     /// The nodes that are gone and had something of a channel, by names that nothing else gets: it
     /// is to be taken over. None in SQLite.
-    pub async fn gone_nodes(&self, channel: &str) -> Result<Vec<String>, StoreError> {
+    pub async fn gone_nodes(&self, channel: &str) -> Result<Vec<String>> {
         let channel = channel.to_owned();
         self.read(move |tx| {
             let Some(holder) = tx.holder() else { return Ok(Vec::new()) };
@@ -85,7 +85,7 @@ impl Store {
     /// Takes over what was begun on a channel by these nodes, which are `gone`, and what nobody
     /// has; in SQLite what the last process had begun. From here on it is this one's. A node that
     /// goes later is left out: its audit may not be settled.
-    pub async fn take_over(&self, channel: &str, gone: &[String]) -> Result<LeftWork, StoreError> {
+    pub async fn take_over(&self, channel: &str, gone: &[String]) -> Result<LeftWork> {
         let (channel, gone) = (channel.to_owned(), gone.join(" "));
         self.write(move |tx| {
             let unsent = "SELECT turn FROM reply WHERE channel = ?1 AND finished_at IS NULL ORDER BY seq";
@@ -105,7 +105,7 @@ impl Store {
 
     /// Leaves sessions to any node, those of which nothing is open and that are not among
     /// the `held`.
-    pub async fn release(&self, channel: &str, held: BTreeSet<SessionId>) -> Result<(), StoreError> {
+    pub async fn release(&self, channel: &str, held: BTreeSet<SessionId>) -> Result<()> {
         let of = channel.to_owned();
         let look = move |tx: &Tx<'_>| {
             let Some(node) = tx.node() else { return Ok(Vec::new()) };
@@ -195,16 +195,12 @@ fn bound(join: &str, only: &str) -> String {
     )
 }
 
-fn names<P: ToValue>(tx: &Tx<'_>, query: &str, params: impl AsRef<[P]>) -> Result<Vec<String>, StoreError> {
+fn names<P: ToValue>(tx: &Tx<'_>, query: &str, params: impl AsRef<[P]>) -> Result<Vec<String>> {
     tx.query_rows(query, params, |row| row.get(0))
 }
 
 /// The turns of replies and the turns that nobody works on any more, now this node's.
-fn take_over(
-    tx: &Tx<'_>,
-    (channel, gone): (&str, &str),
-    holder: &str,
-) -> Result<(Vec<String>, Vec<String>), StoreError> {
+fn take_over(tx: &Tx<'_>, (channel, gone): (&str, &str), holder: &str) -> Result<(Vec<String>, Vec<String>)> {
     let replies = format!(
         "SELECT turn FROM reply WHERE channel = ?1 AND finished_at IS NULL AND {IS_LEFT} ORDER BY seq"
     );
@@ -249,7 +245,7 @@ pub(super) enum SessionOwner {
 
 /// Has this node work on a session, unless another one does. No two are in each other's way who
 /// claim different sessions.
-fn claim(tx: &Tx<'_>, node: &OwnNode, channel: &str, session: &str) -> Result<SessionOwner, StoreError> {
+fn claim(tx: &Tx<'_>, node: &OwnNode, channel: &str, session: &str) -> Result<SessionOwner> {
     let claim = "INSERT INTO claim (channel, session, holder) VALUES (?1, ?2, ?3)
          ON CONFLICT (channel, session) DO UPDATE SET messages = claim.messages + 1
          RETURNING holder, messages";
@@ -269,7 +265,7 @@ pub(super) fn claim_session(
     channel: &str,
     (session, sender): (&str, &str),
     seq: i64,
-) -> Result<SessionOwner, StoreError> {
+) -> Result<SessionOwner> {
     let Some(node) = tx.node() else { return Ok(SessionOwner::Own) };
     if !homes::may_begin_here(tx, (channel, sender), seq)? {
         return Ok(SessionOwner::Others);
@@ -283,11 +279,7 @@ pub(super) fn claim_session(
 }
 
 /// Those of the sessions that nobody works on; now this node's.
-pub(super) fn claim_free(
-    tx: &Tx<'_>,
-    channel: &str,
-    free: &[SessionId],
-) -> Result<Vec<SessionId>, StoreError> {
+pub(super) fn claim_free(tx: &Tx<'_>, channel: &str, free: &[SessionId]) -> Result<Vec<SessionId>> {
     let mut own = Vec::new();
     for session in free {
         let Some(node) = tx.node() else { break };
@@ -299,7 +291,7 @@ pub(super) fn claim_free(
 }
 
 /// A reply that was stored here is this node's to send.
-pub(super) fn claim_reply(tx: &Tx<'_>, turn: &str) -> Result<(), StoreError> {
+pub(super) fn claim_reply(tx: &Tx<'_>, turn: &str) -> Result<()> {
     let claim = "UPDATE reply SET holder = ?2 WHERE turn = ?1";
     tx.holder().map_or(Ok(()), |holder| tx.run(claim, [turn, holder]))
 }

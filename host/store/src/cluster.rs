@@ -5,7 +5,7 @@
 use super::postgres::{Postgres, lease, listen};
 use super::tx::Tx;
 use super::value::params;
-use super::{Store, StoreError, StoreLocation};
+use super::{Result, Store, StoreError, StoreLocation};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -60,7 +60,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Served`] where a node says that it is there; [`Store::open`].
-    pub fn open_alone(at: impl Into<StoreLocation>, node: &ClusterNode) -> Result<Self, StoreError> {
+    pub fn open_alone(at: impl Into<StoreLocation>, node: &ClusterNode) -> Result<Self> {
         let store = Self::open(at)?;
         store.join(node)?;
         let Some(postgres) = store.postgres() else { return Ok(store) };
@@ -76,7 +76,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Served`] where the other process says that it is there;
     /// [`StoreError::OtherState`].
-    pub fn join(&self, node: &ClusterNode) -> Result<(), StoreError> {
+    pub fn join(&self, node: &ClusterNode) -> Result<()> {
         let Some(postgres) = self.postgres() else { return Ok(()) };
         postgres.join(node)?;
         listen::begin(self);
@@ -90,7 +90,7 @@ impl Store {
 
     /// Takes what one node does for all, such as polling a bot, unless another node does it. It is
     /// had until this node ends or is taken out.
-    pub async fn try_duty(&self, duty: &str) -> Result<bool, StoreError> {
+    pub async fn try_duty(&self, duty: &str) -> Result<bool> {
         let duty = duty.to_owned();
         let try_duty =
             move |store: &Self| store.postgres().map_or(Ok(true), |postgres| postgres.try_duty(&duty));
@@ -101,7 +101,7 @@ impl Store {
     /// far theirs are. A head that is no later than the one that the store has is not taken: that
     /// one is in what is returned, and only a chain that was cut or changed does not hold it. None
     /// in SQLite.
-    pub async fn exchange_heads(&self, own: Option<String>) -> Result<AuditHeads, StoreError> {
+    pub async fn exchange_heads(&self, own: Option<String>) -> Result<AuditHeads> {
         if let Some(own) = own.filter(|_| self.is_shared()) {
             // What is no head stands in no head's way.
             let tell = "INSERT INTO audit_head (node, head) VALUES (?1, ?2)
@@ -121,7 +121,7 @@ impl Store {
     }
 
     /// The names of the nodes that are there; none in SQLite.
-    pub async fn load_nodes(&self) -> Result<BTreeSet<String>, StoreError> {
+    pub async fn load_nodes(&self) -> Result<BTreeSet<String>> {
         self.read(|tx| {
             let nodes = tx.holder().map_or(Ok(Vec::new()), |_| lease::nodes(tx))?;
             Ok(nodes.into_iter().map(|node| node.name).collect())
@@ -136,7 +136,7 @@ impl Store {
     }
 
     /// Has all nodes look for work.
-    pub async fn wake_nodes(&self) -> Result<(), StoreError> {
+    pub async fn wake_nodes(&self) -> Result<()> {
         if self.is_shared() { self.write(wake).await } else { Ok(()) }
     }
 
@@ -152,7 +152,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`], above all [`StoreError::TakenOver`].
-    pub async fn ensure_lease(&self) -> Result<(), StoreError> {
+    pub async fn ensure_lease(&self) -> Result<()> {
         if self.has_lease() { Ok(()) } else { self.settle().await }
     }
 
@@ -171,20 +171,20 @@ impl Store {
     /// # Errors
     /// [`StoreError::TakenOver`] where it was taken out already; any other means that they wait a
     /// moment.
-    pub fn leave(&self) -> Result<(), StoreError> {
+    pub fn leave(&self) -> Result<()> {
         self.postgres().map_or(Ok(()), Postgres::leave)
     }
 }
 
 /// How far the audit of each node was at most when it said so: `SEQ:SHA256`.
-pub(super) fn load_heads(tx: &Tx<'_>) -> Result<BTreeMap<String, String>, StoreError> {
+pub(super) fn load_heads(tx: &Tx<'_>) -> Result<BTreeMap<String, String>> {
     let heads =
         tx.query_rows("SELECT node, head FROM audit_head", params![], |row| Ok((row.get(0)?, row.get(1)?)));
     Ok(heads?.into_iter().collect())
 }
 
 /// Has all nodes look for work, once this transaction is done.
-pub(super) fn wake(tx: &Tx<'_>) -> Result<(), StoreError> {
+pub(super) fn wake(tx: &Tx<'_>) -> Result<()> {
     tx.holder().map_or(Ok(()), |_| tx.run("SELECT pg_notify(current_schema(), '')", params![]))
 }
 

@@ -6,7 +6,7 @@
 
 use super::tx::{Row, TxWork};
 use super::value::{SqlValue, ToValue};
-use super::{Engine, Store, StoreError, blocking, machine_now_ms};
+use super::{Engine, Result, Store, StoreError, blocking, machine_now_ms};
 use cofferdam_core::standing::STORE;
 
 /// What a commit outlasts when it has returned.
@@ -19,10 +19,7 @@ pub(super) enum Survives {
 impl Store {
     /// Runs work in one transaction, off the async threads; it is on the disk when this returns.
     /// The work may run several times, and what it did before is undone each time.
-    pub(super) async fn write<T: Send + 'static>(
-        &self,
-        work: impl TxWork<T> + Send + 'static,
-    ) -> Result<T, StoreError> {
+    pub(super) async fn write<T: Send + 'static>(&self, work: impl TxWork<T> + Send + 'static) -> Result<T> {
         self.run_blocking(move |store| store.write_here(work)).await
     }
 
@@ -31,25 +28,18 @@ impl Store {
     pub(super) async fn commit_along<T: Send + 'static>(
         &self,
         work: impl TxWork<T> + Send + 'static,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T> {
         self.run_blocking(move |store| store.commit(Survives::Program, work)).await
     }
 
     /// Looks something up, off the async threads: the work changes nothing, and sees one state of
     /// the store.
-    pub(super) async fn read<T: Send + 'static>(
-        &self,
-        work: impl TxWork<T> + Send + 'static,
-    ) -> Result<T, StoreError> {
+    pub(super) async fn read<T: Send + 'static>(&self, work: impl TxWork<T> + Send + 'static) -> Result<T> {
         self.run_blocking(move |store| store.read_here(work)).await
     }
 
     /// [`Store::write`] of one statement.
-    pub(super) async fn run<P: ToValue>(
-        &self,
-        sql: &'static str,
-        params: impl AsRef<[P]>,
-    ) -> Result<(), StoreError> {
+    pub(super) async fn run<P: ToValue>(&self, sql: &'static str, params: impl AsRef<[P]>) -> Result<()> {
         let values = keep_values(params.as_ref());
         self.write(move |tx| tx.run(sql, values.as_slice())).await
     }
@@ -59,7 +49,7 @@ impl Store {
         &self,
         sql: &'static str,
         params: impl AsRef<[P]>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         let values = keep_values(params.as_ref());
         self.commit_along(move |tx| tx.run(sql, values.as_slice())).await
     }
@@ -69,8 +59,8 @@ impl Store {
         &self,
         sql: &'static str,
         params: impl AsRef<[P]>,
-        read: fn(&Row<'_>) -> Result<T, StoreError>,
-    ) -> Result<Option<T>, StoreError> {
+        read: fn(&Row<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
         let values = keep_values(params.as_ref());
         self.read(move |tx| tx.query_optional(sql, values.as_slice(), read)).await
     }
@@ -80,14 +70,14 @@ impl Store {
         &self,
         sql: &'static str,
         params: impl AsRef<[P]>,
-        read: fn(&Row<'_>) -> Result<T, StoreError>,
-    ) -> Result<Vec<T>, StoreError> {
+        read: fn(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
         let values = keep_values(params.as_ref());
         self.read(move |tx| tx.query_rows(sql, values.as_slice(), read)).await
     }
 
     /// [`Store::read`] on this thread, which may block.
-    pub(super) fn read_here<T>(&self, work: impl TxWork<T>) -> Result<T, StoreError> {
+    pub(super) fn read_here<T>(&self, work: impl TxWork<T>) -> Result<T> {
         let read = match &self.database.engine {
             Engine::Sqlite(sqlite) => sqlite.read(&work),
             Engine::Postgres(postgres) => postgres.read(&work),
@@ -96,12 +86,12 @@ impl Store {
     }
 
     /// [`Store::write`] on this thread, which may block.
-    pub(super) fn write_here<T>(&self, work: impl TxWork<T>) -> Result<T, StoreError> {
+    pub(super) fn write_here<T>(&self, work: impl TxWork<T>) -> Result<T> {
         self.commit(Survives::Power, work)
     }
 
     /// [`Store::settle`] on this thread, which may block.
-    pub(super) fn settle_here(&self) -> Result<(), StoreError> {
+    pub(super) fn settle_here(&self) -> Result<()> {
         let settled = match &self.database.engine {
             _ if self.database.taken_over.is_cancelled() => Err(StoreError::TakenOver),
             Engine::Sqlite(sqlite) => sqlite.settle(),
@@ -115,14 +105,14 @@ impl Store {
     /// Runs work that may block.
     pub(super) async fn run_blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Self) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
+        work: impl FnOnce(&Self) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let store = self.clone();
         blocking::run(move || work(&store)).await.unwrap_or(Err(StoreError::Stopped))
     }
 
     /// Runs work in one transaction, and notes whether the store works.
-    fn commit<T>(&self, outlasts: Survives, work: impl TxWork<T>) -> Result<T, StoreError> {
+    fn commit<T>(&self, outlasts: Survives, work: impl TxWork<T>) -> Result<T> {
         let committed = match &self.database.engine {
             Engine::Sqlite(sqlite) => sqlite.run(outlasts, &work).map(|value| (value, true)),
             Engine::Postgres(postgres) => postgres.run(&work),

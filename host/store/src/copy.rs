@@ -3,7 +3,7 @@
 
 use super::tx::Tx;
 use super::value::{SqlValue, params};
-use super::{Engine, Store, StoreError};
+use super::{Engine, Result, Store, StoreError};
 use std::time::Duration;
 
 /// How long PostgreSQL waits for the other engine, and for who is told. Otherwise it soon ends a
@@ -79,8 +79,8 @@ impl Store {
     /// [`StoreError`]: among others [`StoreError::NotEmpty`], [`StoreError::HomesElsewhere`] where
     /// other nodes have files of people, and [`StoreError::TakenOver`] where others may have
     /// written into this one meanwhile.
-    pub fn copy_into(&self, to: &Self, copied: &dyn Fn(&'static str, u64)) -> Result<u64, StoreError> {
-        let copy = |from: &Tx<'_>| -> Result<u64, StoreError> {
+    pub fn copy_into(&self, to: &Self, copied: &dyn Fn(&'static str, u64)) -> Result<u64> {
+        let copy = |from: &Tx<'_>| -> Result<u64> {
             wait_longer(from)?;
             refuse_homes_elsewhere(from)?;
             to.write_here(|into| {
@@ -112,7 +112,7 @@ impl Store {
 
 /// Refuses while other nodes have files of people, or of runs that can go on. Homes are not copied,
 /// so these would go on where the copy is, without their files.
-fn refuse_homes_elsewhere(from: &Tx<'_>) -> Result<(), StoreError> {
+fn refuse_homes_elsewhere(from: &Tx<'_>) -> Result<()> {
     let Some(own) = from.home() else { return Ok(()) };
     let elsewhere = "SELECT node, count(person), count(run) FROM (
             SELECT node, person, NULL AS run FROM home
@@ -126,7 +126,7 @@ fn refuse_homes_elsewhere(from: &Tx<'_>) -> Result<(), StoreError> {
 }
 
 /// Has PostgreSQL wait for [`COPY_STILL_MAX`] in this transaction.
-fn wait_longer(tx: &Tx<'_>) -> Result<(), StoreError> {
+fn wait_longer(tx: &Tx<'_>) -> Result<()> {
     let still = COPY_STILL_MAX.as_millis();
     match tx {
         Tx::Sqlite(_) => Ok(()),
@@ -136,7 +136,7 @@ fn wait_longer(tx: &Tx<'_>) -> Result<(), StoreError> {
     }
 }
 
-fn copy_table((name, columns, order): Table, from: &Tx<'_>, into: &Tx<'_>) -> Result<u64, StoreError> {
+fn copy_table((name, columns, order): Table, from: &Tx<'_>, into: &Tx<'_>) -> Result<u64> {
     let (columns, ordered) = match order {
         Order::None => (columns.to_owned(), ""),
         Order::Seq => (columns.to_owned(), " ORDER BY seq"),
@@ -161,7 +161,7 @@ fn copy_table((name, columns, order): Table, from: &Tx<'_>, into: &Tx<'_>) -> Re
 
 /// Has PostgreSQL number further rows behind those that came with their numbers, as SQLite does by
 /// itself.
-fn count_on(name: &str, order: Order, into: &Tx<'_>) -> Result<(), StoreError> {
+fn count_on(name: &str, order: Order, into: &Tx<'_>) -> Result<()> {
     let column = match (into, order) {
         (Tx::Sqlite(_), _) | (_, Order::None) => return Ok(()),
         (Tx::Postgres(_), Order::Seq) => "seq",

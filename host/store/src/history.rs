@@ -3,7 +3,7 @@
 
 use super::tx::Tx;
 use super::value::params;
-use super::{Store, StoreError, WhoseTurn, now_ms, outgoing, usage};
+use super::{Result, Store, WhoseTurn, now_ms, outgoing, usage};
 use cofferdam_core::id::{SessionId, TurnId};
 use std::ops::ControlFlow;
 
@@ -25,7 +25,7 @@ pub struct HistoryLine {
 /// What was said in each session.
 impl Store {
     /// The latest lines of a session, oldest first; all of those of `turn`.
-    pub async fn lines(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<HistoryLine>, StoreError> {
+    pub async fn lines(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<HistoryLine>> {
         let (session, turn) = (session.clone(), turn.clone());
         self.read(move |tx| {
             let latest_first = "SELECT turn, body FROM line WHERE session = ?1 ORDER BY seq DESC";
@@ -49,13 +49,7 @@ impl Store {
 
     /// Adds line `n` of a turn and charges for it; a line that is there stays, and costs nothing.
     /// Rides.
-    pub async fn add_line(
-        &self,
-        whose: &WhoseTurn,
-        n: usize,
-        body: String,
-        tokens: u64,
-    ) -> Result<(), StoreError> {
+    pub async fn add_line(&self, whose: &WhoseTurn, n: usize, body: String, tokens: u64) -> Result<()> {
         let whose = whose.clone();
         self.commit_along(move |tx| add(tx, &whose, n, &body, tokens)).await
     }
@@ -68,7 +62,7 @@ impl Store {
         kept_from: &TurnId,
         body: String,
         tokens: u64,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         let (whose, kept_from) = (whose.clone(), kept_from.clone());
         self.write(move |tx| {
             let session = whose.session.as_str();
@@ -92,7 +86,7 @@ impl Store {
     }
 
     /// Forgets everything that was said in a session.
-    pub async fn forget_lines(&self, session: &SessionId) -> Result<(), StoreError> {
+    pub async fn forget_lines(&self, session: &SessionId) -> Result<()> {
         let session = session.clone();
         self.write(move |tx| {
             tx.run("DELETE FROM line WHERE session = ?1", [session.as_str()])?;
@@ -103,13 +97,7 @@ impl Store {
 }
 
 /// Adds line `n` of a turn and charges for it, unless it is there.
-pub(super) fn add(
-    tx: &Tx<'_>,
-    whose: &WhoseTurn,
-    n: usize,
-    body: &str,
-    tokens: u64,
-) -> Result<(), StoreError> {
+pub(super) fn add(tx: &Tx<'_>, whose: &WhoseTurn, n: usize, body: &str, tokens: u64) -> Result<()> {
     let insert = "INSERT INTO line (session, turn, n, body, said_at) VALUES (?1, ?2, ?3, ?4, ?5)
          ON CONFLICT DO NOTHING";
     let line = params![whose.session.as_str(), whose.turn.as_str(), n, body, now_ms()];

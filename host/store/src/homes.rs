@@ -5,7 +5,7 @@
 use super::postgres::lease;
 use super::tx::Tx;
 use super::value::params;
-use super::{Store, StoreError};
+use super::{Result, Store, StoreError};
 use cofferdam_core::id::Caller;
 use std::collections::BTreeSet;
 
@@ -64,11 +64,7 @@ pub(super) fn may_go_on(row: &str, own: Option<&str>, (home, holder): (u8, u8)) 
 }
 
 /// Whether a message that has come may have its turn here. Who has no home gets one first.
-pub(super) fn may_begin_here(
-    tx: &Tx<'_>,
-    (channel, sender): (&str, &str),
-    seq: i64,
-) -> Result<bool, StoreError> {
+pub(super) fn may_begin_here(tx: &Tx<'_>, (channel, sender): (&str, &str), seq: i64) -> Result<bool> {
     give_home(tx, channel, sender)?;
     let Some(own) = tx.home() else { return Ok(true) };
     let may = format!("SELECT 1 FROM inbox WHERE seq = ?1 AND {}", may_begin(Some(own), 2));
@@ -76,19 +72,19 @@ pub(super) fn may_begin_here(
 }
 
 /// Gives somebody a home who has none; the channel is named as in the inbox, `telegram-1`.
-pub(super) fn give_home(tx: &Tx<'_>, channel: &str, sender: &str) -> Result<(), StoreError> {
+pub(super) fn give_home(tx: &Tx<'_>, channel: &str, sender: &str) -> Result<()> {
     let platform = channel.split('-').next().unwrap_or_default();
     tx.home().map_or(Ok(()), |_| home_of(tx, &format!("{platform}:{sender}")).map(drop))
 }
 
 /// The home of who began a run.
-pub(super) fn home_of_caller(tx: &Tx<'_>, by: &Caller) -> Result<String, StoreError> {
+pub(super) fn home_of_caller(tx: &Tx<'_>, by: &Caller) -> Result<String> {
     home_of(tx, &format!("{}:{}", by.channel, by.sender))
 }
 
 /// The home of a person, `CHANNEL:USER`. Who has none gets that node, of those that are there,
 /// which has the fewest people.
-fn home_of(tx: &Tx<'_>, person: &str) -> Result<String, StoreError> {
+fn home_of(tx: &Tx<'_>, person: &str) -> Result<String> {
     let found = "SELECT node FROM home WHERE person = ?1";
     if let Some(home) = tx.query_optional(found, [person], |row| row.get(0))? {
         return Ok(home);
@@ -115,7 +111,7 @@ pub struct AwayHome {
 
 /// The nodes that are not there and have files of people or of open runs, by name. None where all
 /// nodes have the same files.
-pub(super) fn away(tx: &Tx<'_>) -> Result<Vec<AwayHome>, StoreError> {
+pub(super) fn away(tx: &Tx<'_>) -> Result<Vec<AwayHome>> {
     if tx.home().is_none() {
         return Ok(Vec::new());
     }
@@ -133,7 +129,7 @@ pub(super) fn away(tx: &Tx<'_>) -> Result<Vec<AwayHome>, StoreError> {
 }
 
 /// Every node that ever was there, or had files of people or runs.
-pub(super) fn known(tx: &Tx<'_>) -> Result<BTreeSet<String>, StoreError> {
+pub(super) fn known(tx: &Tx<'_>) -> Result<BTreeSet<String>> {
     let known = "SELECT node FROM home UNION SELECT node FROM run WHERE node IS NOT NULL
          UNION SELECT node FROM heir UNION SELECT name FROM node";
     Ok(tx.query_rows(known, params![], |row| row.get(0))?.into_iter().collect())
@@ -147,7 +143,7 @@ impl Store {
 
     /// Notes that this node has the files of these people, `CHANNEL:USER`, but for those who have a
     /// home already. Blocks.
-    pub fn note_homes(&self, people: &[String]) -> Result<(), StoreError> {
+    pub fn note_homes(&self, people: &[String]) -> Result<()> {
         self.write_here(|tx| {
             let Some(own) = tx.home() else { return Ok(()) };
             let note = "INSERT INTO home (person, node) VALUES (?1, ?2) ON CONFLICT (person) DO NOTHING";
@@ -158,7 +154,7 @@ impl Store {
     /// The nodes whose audit is settled here: this one and those whose files it was given. What the
     /// calls of another one have published shows in that one's workspace alone. None where all have
     /// the same files, so that any node settles any audit.
-    pub async fn settled_here(&self) -> Result<Option<BTreeSet<String>>, StoreError> {
+    pub async fn settled_here(&self) -> Result<Option<BTreeSet<String>>> {
         self.read(|tx| {
             let Some(own) = tx.home() else { return Ok(None) };
             let given = tx.query_rows("SELECT node FROM heir WHERE heir = ?1", [own], |row| row.get(0))?;
@@ -168,7 +164,7 @@ impl Store {
     }
 
     /// The other node that has the files of a run, if one has.
-    pub async fn run_elsewhere(&self, run: &str) -> Result<Option<String>, StoreError> {
+    pub async fn run_elsewhere(&self, run: &str) -> Result<Option<String>> {
         let run = run.to_owned();
         self.read(move |tx| {
             let Some(own) = tx.home() else { return Ok(None) };
@@ -183,7 +179,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Served`] where the first one is there.
-    pub fn move_homes(&self, from: &str, to: &str) -> Result<(usize, usize), StoreError> {
+    pub fn move_homes(&self, from: &str, to: &str) -> Result<(usize, usize)> {
         let Some(postgres) = self.postgres() else { return Ok((0, 0)) };
         let moved = self.write_here(|tx| {
             if let Some(node) = lease::nodes(tx)?.into_iter().find(|node| node.name == from) {

@@ -6,8 +6,9 @@ use super::replies::keep_reply;
 use super::tx::{Row, Tx};
 use super::value::{ToValue, params};
 use super::{
-    AlbumPart, AlbumStanding, BoundTurn, NewUpdate, PersistResult, Store, StoreError, Stranger, Update,
-    UpdateClaim, UpdateFate, attempts, claims, cluster, now_ms, outgoing, placeholder, runs, steering,
+    AlbumPart, AlbumStanding, BoundTurn, NewUpdate, PersistResult, Result, Store, StoreError, Stranger,
+    Update, UpdateClaim, UpdateFate, attempts, claims, cluster, now_ms, outgoing, placeholder, runs,
+    steering,
 };
 use cofferdam_core::id::TurnId;
 use cofferdam_core::lock::lock;
@@ -28,19 +29,14 @@ impl Store {
     /// same sender's. An edit changes what its message says as long as that waits for a turn, and
     /// one that is deleted meanwhile waits no longer. A stranger is told again only of what is
     /// newer than the last telling. What is another node's to answer wakes the others. Rides.
-    pub async fn persist(&self, channel: &str, updates: Vec<NewUpdate>) -> Result<PersistResult, StoreError> {
+    pub async fn persist(&self, channel: &str, updates: Vec<NewUpdate>) -> Result<PersistResult> {
         let channel = channel.to_owned();
         self.commit_along(move |tx| persist(tx, &channel, &updates, now_ms())).await
     }
 
     /// Up to `limit` updates that wait for a turn, in order; `after` is the last one of the page
     /// before.
-    pub async fn pending(
-        &self,
-        channel: &str,
-        after: Option<i64>,
-        limit: u32,
-    ) -> Result<Vec<Update>, StoreError> {
+    pub async fn pending(&self, channel: &str, after: Option<i64>, limit: u32) -> Result<Vec<Update>> {
         let waits = "SELECT update_id, raw FROM inbox WHERE channel = ?1 AND done_at IS NULL AND turn IS NULL
              AND seq > coalesce((SELECT seq FROM inbox WHERE channel = ?1 AND update_id = ?2), 0)
              ORDER BY seq LIMIT ?3";
@@ -50,7 +46,7 @@ impl Store {
     /// Binds updates to a turn of their own, named after the first; `None` when there is nothing
     /// left to answer. After one that is [not known](StoreError::Unknown) the next one takes what
     /// that may have bound for its own: nobody else works on it. Rides.
-    pub async fn claim(&self, channel: &str, claim: UpdateClaim) -> Result<Option<BoundTurn>, StoreError> {
+    pub async fn claim(&self, channel: &str, claim: UpdateClaim) -> Result<Option<BoundTurn>> {
         let (unsure, key) = (&self.database.unsure_claims, (channel.to_owned(), claim.clone()));
         let (channel, is_again) = (channel.to_owned(), lock(unsure).contains(&key));
         let claiming = self.commit_along(move |tx| match &claim {
@@ -67,7 +63,7 @@ impl Store {
     }
 
     /// The parts of an album that are still known, in order.
-    pub async fn album(&self, channel: &str, album: &str) -> Result<Vec<AlbumPart>, StoreError> {
+    pub async fn album(&self, channel: &str, album: &str) -> Result<Vec<AlbumPart>> {
         let parts = "SELECT update_id, raw, turn, received_at FROM inbox WHERE channel = ?1 AND album = ?2
              ORDER BY seq LIMIT 100";
         self.query_rows(parts, [channel, album], |row| {
@@ -78,13 +74,13 @@ impl Store {
 
     /// How often a stranger was told, as far as it is remembered; at most
     /// [`STRANGER_TOLD_MAX`].
-    pub async fn count_told(&self, channel: &str, sender: &str) -> Result<u32, StoreError> {
+    pub async fn count_told(&self, channel: &str, sender: &str) -> Result<u32> {
         let times = "SELECT times FROM stranger WHERE channel = ?1 AND sender = ?2";
         Ok(self.query_optional(times, [channel, sender], |row| row.get(0)).await?.unwrap_or(0))
     }
 
     /// Ends a turn that nobody waits for: its updates are done and free of it.
-    pub async fn dismiss(&self, turn: &TurnId) -> Result<(), StoreError> {
+    pub async fn dismiss(&self, turn: &TurnId) -> Result<()> {
         let turn = turn.clone();
         self.write(move |tx| {
             mark_done(tx, turn.as_str(), now_ms())?;
@@ -102,24 +98,19 @@ const MARK_DONE: &str = "UPDATE inbox SET done_at = ?2, raw = CASE WHEN album IS
      WHERE turn = ?1 AND done_at IS NULL";
 
 /// Marks a turn's updates as done.
-pub(super) fn mark_done(tx: &Tx<'_>, turn: &str, now: i64) -> Result<(), StoreError> {
+pub(super) fn mark_done(tx: &Tx<'_>, turn: &str, now: i64) -> Result<()> {
     tx.run(MARK_DONE, params![turn, now])?;
     attempts::forget(tx, turn)
 }
 
 /// The same; how many were not.
-pub(super) fn count_done(tx: &Tx<'_>, turn: &str, now: i64) -> Result<usize, StoreError> {
+pub(super) fn count_done(tx: &Tx<'_>, turn: &str, now: i64) -> Result<usize> {
     let done = tx.execute(MARK_DONE, params![turn, now])?;
     attempts::forget(tx, turn)?;
     Ok(done)
 }
 
-pub(super) fn persist(
-    tx: &Tx<'_>,
-    channel: &str,
-    updates: &[NewUpdate],
-    now: i64,
-) -> Result<PersistResult, StoreError> {
+pub(super) fn persist(tx: &Tx<'_>, channel: &str, updates: &[NewUpdate], now: i64) -> Result<PersistResult> {
     let mut persisted = PersistResult::default();
     let insert = "INSERT INTO inbox
          (channel, update_id, received_at, album, raw, turn, done_at, message, session, sender)
@@ -185,7 +176,7 @@ pub(super) fn persist(
 
 /// Has a message that waits for its turn read as it was edited. What a turn has is what that turn
 /// was asked.
-fn update_text(tx: &Tx<'_>, channel: &str, message: Option<&str>, raw: &str) -> Result<(), StoreError> {
+fn update_text(tx: &Tx<'_>, channel: &str, message: Option<&str>, raw: &str) -> Result<()> {
     tx.run(
         "UPDATE inbox SET raw = ?3 WHERE channel = ?1 AND message = ?2 AND turn IS NULL AND done_at IS NULL",
         params![channel, message, raw],
@@ -193,7 +184,7 @@ fn update_text(tx: &Tx<'_>, channel: &str, message: Option<&str>, raw: &str) -> 
 }
 
 /// Ends a message that waits for its turn. What a turn has is what that turn was asked.
-fn withdraw(tx: &Tx<'_>, channel: &str, message: Option<&str>, now: i64) -> Result<(), StoreError> {
+fn withdraw(tx: &Tx<'_>, channel: &str, message: Option<&str>, now: i64) -> Result<()> {
     tx.run(
         "UPDATE inbox SET raw = '', done_at = ?3
          WHERE channel = ?1 AND message = ?2 AND turn IS NULL AND done_at IS NULL",
@@ -203,7 +194,7 @@ fn withdraw(tx: &Tx<'_>, channel: &str, message: Option<&str>, now: i64) -> Resu
 
 /// What was told at a time that is still to come was told by a clock that ran ahead: it stands in
 /// nobody's way.
-fn may_tell(tx: &Tx<'_>, channel: &str, stranger: &Stranger, now: i64) -> Result<bool, StoreError> {
+fn may_tell(tx: &Tx<'_>, channel: &str, stranger: &Stranger, now: i64) -> Result<bool> {
     let told: u32 = tx.query_row(
         "SELECT count(*) FROM stranger WHERE channel = ?1 AND told_at > ?2 AND told_at <= ?3",
         params![channel, now - HOUR_MS, now],
@@ -222,12 +213,7 @@ fn may_tell(tx: &Tx<'_>, channel: &str, stranger: &Stranger, now: i64) -> Result
 }
 
 /// `is_again`: the same may have been bound already, and nobody was told.
-fn claim_update(
-    tx: &Tx<'_>,
-    channel: &str,
-    id: i64,
-    is_again: bool,
-) -> Result<Option<BoundTurn>, StoreError> {
+fn claim_update(tx: &Tx<'_>, channel: &str, id: i64, is_again: bool) -> Result<Option<BoundTurn>> {
     let turn = turn_id(channel, id);
     let bind = format!(
         "UPDATE inbox SET turn = ?3
@@ -246,12 +232,7 @@ fn claim_update(
 
 /// Takes dismissed parts along: in a group the part that carries the command may come last.
 /// `is_again` as above: then the turn that was bound last is meant.
-fn claim_album(
-    tx: &Tx<'_>,
-    channel: &str,
-    album: &str,
-    is_again: bool,
-) -> Result<Option<BoundTurn>, StoreError> {
+fn claim_album(tx: &Tx<'_>, channel: &str, album: &str, is_again: bool) -> Result<Option<BoundTurn>> {
     let waiting = "SELECT 1 FROM inbox
          WHERE channel = ?1 AND album = ?2 AND turn IS NULL AND done_at IS NULL LIMIT 1";
     if !tx.exists(waiting, params![channel, album])? {
@@ -276,7 +257,7 @@ fn claim_album(
     bound_turn(tx, channel, turn.as_str().to_owned()).map(Some)
 }
 
-pub(super) fn bound_turn(tx: &Tx<'_>, channel: &str, turn: String) -> Result<BoundTurn, StoreError> {
+pub(super) fn bound_turn(tx: &Tx<'_>, channel: &str, turn: String) -> Result<BoundTurn> {
     let (mut updates, mut is_album) = (Vec::new(), false);
     tx.query_rows(
         "SELECT update_id, raw, album IS NOT NULL FROM inbox
@@ -293,7 +274,7 @@ pub(super) fn bound_turn(tx: &Tx<'_>, channel: &str, turn: String) -> Result<Bou
 }
 
 /// Whether an earlier turn has answered a part of the same album.
-fn standing(tx: &Tx<'_>, channel: &str, turn: &str, is_album: bool) -> Result<AlbumStanding, StoreError> {
+fn standing(tx: &Tx<'_>, channel: &str, turn: &str, is_album: bool) -> Result<AlbumStanding> {
     let earlier = "SELECT 1 FROM inbox AS mine JOIN inbox AS other
              ON other.channel = mine.channel AND other.album = mine.album
              WHERE mine.turn = ?1 AND mine.channel = ?2 AND mine.joined IS NULL
@@ -306,6 +287,6 @@ fn turn_id(channel: &str, update_id: i64) -> TurnId {
     TurnId::new(format!("{channel}-{update_id}"))
 }
 
-pub(super) fn update(row: &Row<'_>) -> Result<Update, StoreError> {
+pub(super) fn update(row: &Row<'_>) -> Result<Update> {
     Ok(Update { update_id: row.get(0)?, raw: row.get(1)? })
 }

@@ -2,7 +2,7 @@
 //! them again and writes no more than one turn may.
 
 use super::value::params;
-use super::{Store, StoreError, now_ms, outgoing, usage};
+use super::{Result, Store, StoreError, now_ms, outgoing, usage};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::journal::{Journal, JournalError, JournalState};
 use cofferdam_core::message::{Delivery, OutgoingAttachment};
@@ -128,7 +128,7 @@ fn read_answer(result: &str, attachments: &str, delivery: Option<&str>) -> serde
 /// What calls of one request have handed to another.
 impl Store {
     /// The files that calls of other requests have handed to this one, in order.
-    pub async fn files_handed_over(&self, request: &TurnId) -> Result<Vec<OutgoingAttachment>, StoreError> {
+    pub async fn files_handed_over(&self, request: &TurnId) -> Result<Vec<OutgoingAttachment>> {
         let request = request.clone();
         self.read(move |tx| {
             let lists = "SELECT files FROM delivery WHERE request = ?1 ORDER BY rowid";

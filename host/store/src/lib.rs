@@ -130,6 +130,9 @@ enum Engine {
     Postgres(Postgres),
 }
 
+/// What came of asking the store.
+pub(crate) type Result<T, E = StoreError> = std::result::Result<T, E>;
+
 /// Why the store cannot do what was asked. Of PostgreSQL's the first value is the server (host,
 /// port and database), the second what it or the system says.
 #[derive(Debug, thiserror::Error)]
@@ -273,7 +276,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`]; a database of a newer version stays untouched, and tables of an older one
     /// while a node of it is there ([`StoreError::OlderNode`]).
-    pub fn open(at: impl Into<StoreLocation>) -> Result<Self, StoreError> {
+    pub fn open(at: impl Into<StoreLocation>) -> Result<Self> {
         Ok(Self::new(match at.into() {
             StoreLocation::Sqlite(dir) => Engine::Sqlite(Sqlite::open(&dir)?),
             StoreLocation::Postgres(config) => Engine::Postgres(Postgres::open(&config)?),
@@ -284,7 +287,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] where there is no room.
-    pub fn in_memory() -> Result<Self, StoreError> {
+    pub fn in_memory() -> Result<Self> {
         Ok(Self::new(Engine::Sqlite(Sqlite::in_memory()?)))
     }
 
@@ -320,17 +323,17 @@ impl Store {
     /// Forgets what is done and older or more than the limits; `now` in milliseconds since 1970
     /// UTC. What waits for a turn, or to be sent, stays; so does what a turn that has not ended has
     /// said, done and been given. Returns how many updates went.
-    pub async fn prune(&self, now: i64) -> Result<usize, StoreError> {
+    pub async fn prune(&self, now: i64) -> Result<usize> {
         self.write(move |tx| retention::prune(tx, now)).await
     }
 
     /// Returns when everything that was reported before outlasts a loss of power as well.
-    pub async fn settle(&self) -> Result<(), StoreError> {
+    pub async fn settle(&self) -> Result<()> {
         self.run_blocking(Self::settle_here).await
     }
 
     /// Whether it can be written now: writes what it holds already. Blocks.
-    pub fn check(&self) -> Result<(), StoreError> {
+    pub fn check(&self) -> Result<()> {
         self.write_here(|tx| match tx {
             Tx::Sqlite(_) => {
                 // A newer release may have brought the file to its version beside this process.

@@ -3,7 +3,7 @@
 
 use super::retention::keep_latest;
 use super::value::params;
-use super::{Store, StoreError, now_ms};
+use super::{Result, Store, now_ms};
 
 /// Moves that are remembered, the latest.
 pub const MOVES_MAX: u32 = 10_000;
@@ -11,7 +11,7 @@ pub const MOVES_MAX: u32 = 10_000;
 /// Conversations that go on elsewhere.
 impl Store {
     /// Remembers that what was in `place` goes on elsewhere, both in the channel's own words.
-    pub async fn note_move(&self, channel: &str, place: String, goes_on: String) -> Result<(), StoreError> {
+    pub async fn note_move(&self, channel: &str, place: String, goes_on: String) -> Result<()> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             tx.run(
@@ -26,7 +26,7 @@ impl Store {
 
     /// Changes with each move that is noted: how many are remembered, and when the last one was
     /// noted.
-    pub async fn moves_mark(&self, channel: &str) -> Result<(i64, i64), StoreError> {
+    pub async fn moves_mark(&self, channel: &str) -> Result<(i64, i64)> {
         let channel = channel.to_owned();
         self.read(move |tx| {
             let mark = "SELECT count(*), coalesce(max(noted_at), 0) FROM moved WHERE channel = ?1";
@@ -36,7 +36,7 @@ impl Store {
     }
 
     /// Where conversations were, and where they are, in the order of noting.
-    pub async fn load_moves(&self, channel: &str) -> Result<Vec<(String, String)>, StoreError> {
+    pub async fn load_moves(&self, channel: &str) -> Result<Vec<(String, String)>> {
         let found = "SELECT place, goes_on FROM moved WHERE channel = ?1 ORDER BY noted_at, rowid";
         self.query_rows(found, [channel], |row| Ok((row.get(0)?, row.get(1)?))).await
     }

@@ -4,14 +4,14 @@
 use super::retention::OPEN_TURNS;
 use super::tx::Tx;
 use super::value::params;
-use super::{BlobHolder, Store, StoreError};
+use super::{BlobHolder, Result, Store};
 use cofferdam_core::message::OutgoingAttachment;
 use std::collections::BTreeSet;
 
 /// Who still needs the blobs of replies.
 impl Store {
     /// The SHA-256 of every blob that a holder or a kept reply still needs. May block.
-    pub fn blobs_in_use(&self) -> Result<BTreeSet<String>, StoreError> {
+    pub fn blobs_in_use(&self) -> Result<BTreeSet<String>> {
         let found =
             self.read_here(|tx| tx.query_rows("SELECT sha256 FROM outgoing", params![], |row| row.get(0)))?;
         // Blobs go for good, so what says that nobody needs them has to stay.
@@ -20,13 +20,13 @@ impl Store {
     }
 
     /// Notes that the holder needs these blobs, besides what it needs already.
-    pub async fn hold(&self, holder: &BlobHolder, files: &[OutgoingAttachment]) -> Result<(), StoreError> {
+    pub async fn hold(&self, holder: &BlobHolder, files: &[OutgoingAttachment]) -> Result<()> {
         let (holder, files) = (holder.key(), files.to_vec());
         self.write(move |tx| hold(tx, &holder, &files)).await
     }
 
     /// Notes that the holder needs none any more.
-    pub async fn let_go(&self, holder: &BlobHolder) -> Result<(), StoreError> {
+    pub async fn let_go(&self, holder: &BlobHolder) -> Result<()> {
         let holder = holder.key();
         self.write(move |tx| forget(tx, &holder)).await
     }
@@ -49,7 +49,7 @@ pub(super) fn retry_key(session: &str) -> String {
 
 /// Forgets what was kept for retries in sessions of which nothing is kept any more, and what is
 /// held by turns that nobody knows any more: without a reply, a call or a message that is open.
-pub(super) fn prune(tx: &Tx<'_>) -> Result<(), StoreError> {
+pub(super) fn prune(tx: &Tx<'_>) -> Result<()> {
     tx.run(
         "DELETE FROM outgoing WHERE turn LIKE 'retry:%'
          AND NOT EXISTS (SELECT 1 FROM line WHERE session = substr(outgoing.turn, 7))",
@@ -64,7 +64,7 @@ pub(super) fn prune(tx: &Tx<'_>) -> Result<(), StoreError> {
 }
 
 /// Notes that a turn needs these.
-pub(super) fn hold(tx: &Tx<'_>, turn: &str, files: &[OutgoingAttachment]) -> Result<(), StoreError> {
+pub(super) fn hold(tx: &Tx<'_>, turn: &str, files: &[OutgoingAttachment]) -> Result<()> {
     let insert = "INSERT INTO outgoing (turn, sha256) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
     for file in files {
         tx.run(insert, params![turn, file.sha256])?;
@@ -73,6 +73,6 @@ pub(super) fn hold(tx: &Tx<'_>, turn: &str, files: &[OutgoingAttachment]) -> Res
 }
 
 /// Notes that a turn needs nothing any more.
-pub(super) fn forget(tx: &Tx<'_>, turn: &str) -> Result<(), StoreError> {
+pub(super) fn forget(tx: &Tx<'_>, turn: &str) -> Result<()> {
     tx.run("DELETE FROM outgoing WHERE turn = ?1", [turn])
 }

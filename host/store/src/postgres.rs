@@ -23,9 +23,9 @@ pub(super) use row::PgRow;
 pub(super) use tx::PgTx;
 use tx::{Commit, TxKind};
 
-use crate::StoreError;
 use crate::cluster::LEASE_LEAST;
 use crate::tx::{Tx, TxWork};
+use crate::{Result, StoreError};
 use cofferdam_core::text::with_causes;
 use deadpool::managed::QueueMode;
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod};
@@ -80,7 +80,7 @@ enum Driver {
 
 impl Postgres {
     /// Opens it, making or migrating its tables.
-    pub(super) fn open(config: &PostgresConfig) -> Result<Self, StoreError> {
+    pub(super) fn open(config: &PostgresConfig) -> Result<Self> {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(1).thread_name("postgres").enable_all().build();
         let postgres = Self::connect(config, Driver::Thread(runtime.map_err(engine_error)?))?;
@@ -91,7 +91,7 @@ impl Postgres {
 
     /// Opens it for those who only look, and its version; none where there are no tables. They may
     /// be about to confine the process, so no thread is begun that stays. Not for async threads.
-    pub(super) fn look(config: &PostgresConfig) -> Result<Option<(Self, i64)>, StoreError> {
+    pub(super) fn look(config: &PostgresConfig) -> Result<Option<(Self, i64)>> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let postgres = Self::connect(config, Driver::Caller(runtime.map_err(engine_error)?))?;
         postgres.check_server()?;
@@ -110,7 +110,7 @@ impl Postgres {
     }
 
     /// A pool of connections; none is made yet.
-    fn connect(config: &PostgresConfig, driver: Driver) -> Result<Self, StoreError> {
+    fn connect(config: &PostgresConfig, driver: Driver) -> Result<Self> {
         let (name, schema) = (config.server().to_owned(), config.schema.clone());
         let server = Server { name, schema, tells_commits: AtomicBool::default(), driver: Some(driver) };
         let options = ManagerConfig { recycling_method: RecyclingMethod::Fast };
@@ -168,7 +168,7 @@ impl Postgres {
 
     /// Runs work in one transaction, again where it met another one; and whether it has changed
     /// something.
-    pub(super) fn run<T>(&self, work: &impl TxWork<T>) -> Result<(T, bool), StoreError> {
+    pub(super) fn run<T>(&self, work: &impl TxWork<T>) -> Result<(T, bool)> {
         self.run_again(TxKind::Fenced, &|tx| {
             let value = work(tx)?;
             Ok((value, matches!(tx, Tx::Postgres(tx) if tx.has_changed.get())))
@@ -176,16 +176,16 @@ impl Postgres {
     }
 
     /// The same for a node that may have been taken out.
-    fn run_unfenced<T>(&self, work: &impl TxWork<T>) -> Result<T, StoreError> {
+    fn run_unfenced<T>(&self, work: &impl TxWork<T>) -> Result<T> {
         self.run_again(TxKind::Unfenced, work)
     }
 
     /// Runs work that changes nothing, which is in no other transaction's way.
-    pub(super) fn read<T>(&self, work: &impl TxWork<T>) -> Result<T, StoreError> {
+    pub(super) fn read<T>(&self, work: &impl TxWork<T>) -> Result<T> {
         self.run_again(TxKind::Read, work)
     }
 
-    fn run_again<T>(&self, kind: TxKind, work: &impl TxWork<T>) -> Result<T, StoreError> {
+    fn run_again<T>(&self, kind: TxKind, work: &impl TxWork<T>) -> Result<T> {
         let mut met = 0;
         loop {
             match self.run_once(kind, work) {
@@ -198,7 +198,7 @@ impl Postgres {
         }
     }
 
-    fn run_once<T>(&self, kind: TxKind, work: &impl TxWork<T>) -> Result<T, StoreError> {
+    fn run_once<T>(&self, kind: TxKind, work: &impl TxWork<T>) -> Result<T> {
         let client = self.client(&self.pool)?;
         match self.transact(&client, kind, work) {
             Ok((value, Commit::Done)) => Ok(value),
@@ -215,12 +215,7 @@ impl Postgres {
         }
     }
 
-    fn transact<T>(
-        &self,
-        client: &Object,
-        kind: TxKind,
-        work: &impl TxWork<T>,
-    ) -> Result<(T, Commit), StoreError> {
+    fn transact<T>(&self, client: &Object, kind: TxKind, work: &impl TxWork<T>) -> Result<(T, Commit)> {
         let whose = (self.lease.get().map(|lease| &lease.own), self.home());
         let tx = Tx::Postgres(PgTx::new(client, &self.server, whose, kind)?);
         let value = work(&tx)?;
@@ -230,12 +225,12 @@ impl Postgres {
         }
     }
 
-    fn client(&self, pool: &Pool) -> Result<Object, StoreError> {
+    fn client(&self, pool: &Pool) -> Result<Object> {
         // The pool's own deadlines are over before.
         self.client_within(pool, QUERY_DEADLINE * 3)
     }
 
-    fn client_within(&self, pool: &Pool, limit: Duration) -> Result<Object, StoreError> {
+    fn client_within(&self, pool: &Pool, limit: Duration) -> Result<Object> {
         let late = || format!("it has not answered in {} s", limit.min(QUERY_DEADLINE).as_secs());
         let got = self.server.block_on(async { tokio::time::timeout(limit, pool.get()).await });
         let why = match got {
@@ -248,7 +243,7 @@ impl Postgres {
     }
 
     /// Refuses a standby, which shows what there is and takes no changes.
-    pub(super) fn check_primary(&self) -> Result<(), StoreError> {
+    pub(super) fn check_primary(&self) -> Result<()> {
         let is_standby = "SELECT 1 WHERE current_setting('in_hot_standby', true) = 'on'";
         match self.read(&|tx| tx.exists(is_standby, crate::value::params![]))? {
             true => Err(StoreError::Hindered(self.server_name(), failure::describe_standby())),
@@ -257,7 +252,7 @@ impl Postgres {
     }
 
     /// Refuses a server that would not keep what it is given, or would not isolate transactions.
-    fn check_server(&self) -> Result<(), StoreError> {
+    fn check_server(&self) -> Result<()> {
         let told = self.read(&|tx| {
             tx.query_row(
                 "SELECT version(), current_setting('server_version_num'), current_setting('server_encoding')",
@@ -285,16 +280,12 @@ impl Server {
     }
 
     /// What comes of a step, by the deadline of a statement.
-    fn wait<T>(&self, step: impl Future<Output = Result<T, Error>>) -> Result<T, StoreError> {
+    fn wait<T>(&self, step: impl Future<Output = Result<T, Error>>) -> Result<T> {
         // The server ends a statement itself; it gets a moment to say so.
         self.wait_within(QUERY_DEADLINE + Duration::from_secs(2), step)
     }
 
-    fn wait_within<T>(
-        &self,
-        deadline: Duration,
-        step: impl Future<Output = Result<T, Error>>,
-    ) -> Result<T, StoreError> {
+    fn wait_within<T>(&self, deadline: Duration, step: impl Future<Output = Result<T, Error>>) -> Result<T> {
         let ended = self.block_on(async { tokio::time::timeout(deadline, step).await });
         let lost = |why: String| StoreError::Lost(self.name.clone(), why);
         match ended {

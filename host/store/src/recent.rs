@@ -5,7 +5,7 @@
 
 use super::tx::Tx;
 use super::value::params;
-use super::{NewRecent, RecentFiles, Store, StoreError};
+use super::{NewRecent, RecentFiles, Result, Store};
 
 /// Conversations whose last files are remembered, the latest; and none longer than
 /// [`DONE_AGE_MAX`](super::DONE_AGE_MAX).
@@ -19,7 +19,7 @@ impl Store {
         channel: &str,
         conversation: &str,
         sender: &str,
-    ) -> Result<Option<RecentFiles>, StoreError> {
+    ) -> Result<Option<RecentFiles>> {
         let found =
             "SELECT album, files FROM recent WHERE channel = ?1 AND conversation = ?2 AND sender = ?3";
         self.query_optional(found, [channel, conversation, sender], |row| {
@@ -30,12 +30,7 @@ impl Store {
 }
 
 /// Notes what was sent, in place of what was noted before.
-pub(super) fn note(
-    tx: &Tx<'_>,
-    (channel, turn): (&str, &str),
-    new: &NewRecent,
-    now: i64,
-) -> Result<(), StoreError> {
+pub(super) fn note(tx: &Tx<'_>, (channel, turn): (&str, &str), new: &NewRecent, now: i64) -> Result<()> {
     tx.run(
         "INSERT INTO recent (channel, conversation, sender, album, files, noted_at, turn)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (channel, conversation, sender)
@@ -51,7 +46,7 @@ pub(super) fn note_first(
     (channel, turn): (&str, &str),
     new: &NewRecent,
     now: i64,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let later = tx.exists(
         "SELECT 1 FROM recent WHERE channel = ?1 AND conversation = ?2 AND sender = ?3 AND turn = ?4",
         params![channel, new.conversation, new.sender, turn],

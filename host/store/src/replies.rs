@@ -3,8 +3,8 @@
 use super::tx::Tx;
 use super::value::params;
 use super::{
-    NewPart, NewRecent, NewReply, NewTelling, ReplyPart, Store, StoreError, StoredReply, claims, inbox,
-    now_ms, outgoing, placeholder, recent,
+    NewPart, NewRecent, NewReply, NewTelling, ReplyPart, Result, Store, StoreError, StoredReply, claims,
+    inbox, now_ms, outgoing, placeholder, recent,
 };
 use crate::streams::note_place;
 use cofferdam_core::id::TurnId;
@@ -12,22 +12,12 @@ use cofferdam_core::id::TurnId;
 /// Replies between the end of a turn and the platform's acknowledgement of their last part.
 impl Store {
     /// [`Store::end_noting`] without files.
-    pub async fn end(
-        &self,
-        channel: &str,
-        turn: &TurnId,
-        reply: NewReply,
-    ) -> Result<StoredReply, StoreError> {
+    pub async fn end(&self, channel: &str, turn: &TurnId, reply: NewReply) -> Result<StoredReply> {
         self.end_noting(channel, turn, reply, None).await
     }
 
     /// [`Store::tell_noting`] without files, where no place is noted.
-    pub async fn tell(
-        &self,
-        channel: &str,
-        turn: &TurnId,
-        reply: NewReply,
-    ) -> Result<Option<StoredReply>, StoreError> {
+    pub async fn tell(&self, channel: &str, turn: &TurnId, reply: NewReply) -> Result<Option<StoredReply>> {
         let telling = NewTelling { turn: turn.clone(), reply, files: Vec::new(), place: None };
         self.tell_noting(channel, telling).await
     }
@@ -41,7 +31,7 @@ impl Store {
         turn: &TurnId,
         reply: NewReply,
         files: Option<NewRecent>,
-    ) -> Result<StoredReply, StoreError> {
+    ) -> Result<StoredReply> {
         let (channel, turn) = (channel.to_owned(), turn.clone());
         self.commit_along(move |tx| {
             let now = now_ms();
@@ -61,11 +51,7 @@ impl Store {
 
     /// Stores something that answers no message, once for each turn that it names; `None` when it
     /// was stored before. Its files are held with it, and its place is noted.
-    pub async fn tell_noting(
-        &self,
-        channel: &str,
-        telling: NewTelling,
-    ) -> Result<Option<StoredReply>, StoreError> {
+    pub async fn tell_noting(&self, channel: &str, telling: NewTelling) -> Result<Option<StoredReply>> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             let known = "SELECT 1 FROM reply WHERE turn = ?1";
@@ -79,7 +65,7 @@ impl Store {
 
     /// Marks a part as sent, with the platform's id of the message; what it said is forgotten.
     /// Rides.
-    pub async fn mark_part_sent(&self, turn: &TurnId, n: u32, message: &str) -> Result<(), StoreError> {
+    pub async fn mark_part_sent(&self, turn: &TurnId, n: u32, message: &str) -> Result<()> {
         let (turn, message) = (turn.as_str().to_owned(), message.to_owned());
         self.commit_along(move |tx| settle(tx, &turn, n, ("sent", &message))).await
     }
@@ -91,7 +77,7 @@ impl Store {
         n: u32,
         reason: &str,
         instead: Vec<NewPart>,
-    ) -> Result<Vec<ReplyPart>, StoreError> {
+    ) -> Result<Vec<ReplyPart>> {
         let (turn, reason) = (turn.as_str().to_owned(), reason.to_owned());
         self.write(move |tx| {
             let last: u32 =
@@ -106,7 +92,7 @@ impl Store {
 }
 
 /// Ends a part, and the reply with its last part.
-fn settle(tx: &Tx<'_>, turn: &str, n: u32, (state, outcome): (&str, &str)) -> Result<(), StoreError> {
+fn settle(tx: &Tx<'_>, turn: &str, n: u32, (state, outcome): (&str, &str)) -> Result<()> {
     // What was said is forgotten: nobody sends it again, and it may be what a file holds.
     tx.run(
         "UPDATE part SET state = ?3, outcome = ?4, body = '' WHERE turn = ?1 AND n = ?2",
@@ -124,7 +110,7 @@ fn settle(tx: &Tx<'_>, turn: &str, n: u32, (state, outcome): (&str, &str)) -> Re
     )
 }
 
-fn insert_parts(tx: &Tx<'_>, turn: &str, parts: &[ReplyPart]) -> Result<(), StoreError> {
+fn insert_parts(tx: &Tx<'_>, turn: &str, parts: &[ReplyPart]) -> Result<()> {
     let insert = "INSERT INTO part (turn, n, kind, body, state) VALUES (?1, ?2, ?3, ?4, 'pending')";
     for part in parts {
         tx.run(insert, params![turn, part.n, part.kind, part.body])?;
@@ -139,7 +125,7 @@ pub(super) fn keep_reply(
     turn: &TurnId,
     reply: &NewReply,
     now: i64,
-) -> Result<StoredReply, StoreError> {
+) -> Result<StoredReply> {
     // Without parts there is nothing to wait for.
     let finished = reply.parts.is_empty().then_some(now);
     let inserted = tx.execute(
@@ -164,7 +150,7 @@ pub(super) fn keep_telling(
     tx: &Tx<'_>,
     channel: &str,
     NewTelling { turn, reply, files, place }: &NewTelling,
-) -> Result<StoredReply, StoreError> {
+) -> Result<StoredReply> {
     let now = now_ms();
     if let Some(place) = place {
         note_place(tx, channel, place, now)?;
@@ -178,7 +164,7 @@ fn numbered(n: u32, NewPart { kind, body }: &NewPart) -> ReplyPart {
 }
 
 /// A stored reply and what is left of it.
-pub(super) fn reply(tx: &Tx<'_>, turn: &TurnId) -> Result<StoredReply, StoreError> {
+pub(super) fn reply(tx: &Tx<'_>, turn: &TurnId) -> Result<StoredReply> {
     let found =
         "SELECT target, n, kind, body, state, outcome FROM reply LEFT JOIN part ON part.turn = reply.turn
          WHERE reply.turn = ?1 ORDER BY n";

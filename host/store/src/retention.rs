@@ -5,7 +5,7 @@
 use super::tx::Tx;
 use super::usage::DAY_MS;
 use super::value::params;
-use super::{APPROVED_PATHS_MAX, LINES_MAX, RECENT_ROWS_MAX, StoreError, outgoing};
+use super::{APPROVED_PATHS_MAX, LINES_MAX, RECENT_ROWS_MAX, Result, outgoing};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub const DONE_ROWS_MAX: u32 = 10_000;
 pub(super) const OPEN_TURNS: &str = "(SELECT turn FROM inbox WHERE done_at IS NULL AND turn IS NOT NULL)";
 
 /// Forgets all rows of a table but so many, the latest by a column.
-pub(super) fn keep_latest(tx: &Tx<'_>, table: &str, noted: &str, most: u32) -> Result<(), StoreError> {
+pub(super) fn keep_latest(tx: &Tx<'_>, table: &str, noted: &str, most: u32) -> Result<()> {
     let older = format!(
         "DELETE FROM {table} WHERE rowid IN
          (SELECT rowid FROM {table} ORDER BY {noted} DESC, rowid DESC LIMIT 9223372036854775807 OFFSET ?1)"
@@ -27,7 +27,7 @@ pub(super) fn keep_latest(tx: &Tx<'_>, table: &str, noted: &str, most: u32) -> R
 }
 
 /// [`Store::prune`](super::Store::prune) in a transaction.
-pub(super) fn prune(tx: &Tx<'_>, now: i64) -> Result<usize, StoreError> {
+pub(super) fn prune(tx: &Tx<'_>, now: i64) -> Result<usize> {
     let age_ms = i64::try_from(DONE_AGE_MAX.as_millis()).unwrap_or(i64::MAX);
     let before = now.saturating_sub(age_ms);
     let gone: Vec<Option<String>> = tx.query_rows(

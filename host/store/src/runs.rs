@@ -20,7 +20,7 @@ pub use state::{RunOwner, RunState, TaskState};
 pub use turns::{DueWait, GoingOn, NewTurnWait, TurnWaited};
 
 use super::value::params;
-use super::{Store, StoreError, homes, now_ms};
+use super::{Result, Store, homes, now_ms};
 use cofferdam_core::id::Caller;
 
 /// Runs that a listing has, the latest first.
@@ -130,18 +130,18 @@ pub enum RunEnd {
 /// Runs of workflows. A task is its place in its run, from 0.
 impl Store {
     /// Keeps a run that begins, its tasks pending; false when `open_max` runs are open.
-    pub async fn begin_run(&self, new: NewRun, open_max: u32) -> Result<bool, StoreError> {
+    pub async fn begin_run(&self, new: NewRun, open_max: u32) -> Result<bool> {
         self.write(move |tx| insert_run(tx, &new, open_max)).await
     }
 
     /// The run of this id.
-    pub async fn load_run(&self, run: &str) -> Result<Option<KeptRun>, StoreError> {
+    pub async fn load_run(&self, run: &str) -> Result<Option<KeptRun>> {
         let run = run.to_owned();
         self.read(move |tx| load_run(tx, &run)).await
     }
 
     /// The latest runs, at most [`RUNS_LISTED_MAX`].
-    pub async fn list_runs(&self) -> Result<Vec<ListedRun>, StoreError> {
+    pub async fn list_runs(&self) -> Result<Vec<ListedRun>> {
         let latest = "SELECT run, workflow, state, owner, EXISTS (
                  SELECT 1 FROM run_task WHERE run_task.run = run.run AND run_task.state = 'running'
                  AND waits_until IS NOT NULL)
@@ -154,7 +154,7 @@ impl Store {
     }
 
     /// Notes that a task begins; false when its run has ended, or the task has.
-    pub async fn begin_task(&self, run: &str, task: usize) -> Result<bool, StoreError> {
+    pub async fn begin_task(&self, run: &str, task: usize) -> Result<bool> {
         let run = run.to_owned();
         let changed = "UPDATE run_task SET state = 'running' WHERE run = ?1 AND n = ?2 AND state IN ('pending', 'running')
              AND EXISTS (SELECT 1 FROM run WHERE run.run = ?1 AND run.state = 'running')";
@@ -163,7 +163,7 @@ impl Store {
 
     /// Keeps what a task that has begun came to; where it failed, the run has failed with it, and
     /// its end is to be noted elsewhere. False when that is kept.
-    pub async fn end_task(&self, run: &str, task: usize, ended: RunEnd) -> Result<bool, StoreError> {
+    pub async fn end_task(&self, run: &str, task: usize, ended: RunEnd) -> Result<bool> {
         let run = run.to_owned();
         self.write(move |tx| {
             let (state, output, error) = columns(&ended);
@@ -188,32 +188,32 @@ impl Store {
 
     /// Ends a run that is open; false when it has ended. Where it failed, the task that it is at
     /// has failed with it. Its end is to be noted elsewhere.
-    pub async fn end_run(&self, run: &str, ended: RunEnd) -> Result<bool, StoreError> {
+    pub async fn end_run(&self, run: &str, ended: RunEnd) -> Result<bool> {
         let run = run.to_owned();
         self.write(move |tx| close_run(tx, &run, columns(&ended), None)).await
     }
 
     /// Ends a run that is open, and the task that it is at; false when it has ended. Its end is to
     /// be noted elsewhere. `by` is the person who wanted it, if one did.
-    pub async fn cancel_run(&self, run: &str, by: Option<&Caller>) -> Result<bool, StoreError> {
+    pub async fn cancel_run(&self, run: &str, by: Option<&Caller>) -> Result<bool> {
         let (run, by) = (run.to_owned(), by.map(Caller::to_string));
         self.write(move |tx| close_run(tx, &run, ("cancelled", None, None), by.as_deref())).await
     }
 
     /// The runs that ended up to `until` and whose end is to be noted elsewhere, in milliseconds
     /// since 1970 UTC.
-    pub async fn load_unnoted_runs(&self, until: i64) -> Result<Vec<String>, StoreError> {
+    pub async fn load_unnoted_runs(&self, until: i64) -> Result<Vec<String>> {
         self.query_rows(due::UNNOTED, [until], |row| row.get(0)).await
     }
 
     /// The end of a run is noted.
-    pub async fn end_noted(&self, run: &str) -> Result<(), StoreError> {
+    pub async fn end_noted(&self, run: &str) -> Result<()> {
         self.run("UPDATE run SET unnoted = 0 WHERE run = ?1", [run]).await
     }
 
     /// Opens a run that failed or was cut off: its tasks that are not done are pending again, and
     /// what was asked about them in vain is asked anew; false for any other.
-    pub async fn reopen_run(&self, run: &str) -> Result<bool, StoreError> {
+    pub async fn reopen_run(&self, run: &str) -> Result<bool> {
         let run = run.to_owned();
         self.write(move |tx| {
             let changed = tx.execute(
@@ -245,7 +245,7 @@ impl Store {
 }
 
 /// Keeps a run, unless so many are open.
-fn insert_run(tx: &Tx<'_>, new: &NewRun, open_max: u32) -> Result<bool, StoreError> {
+fn insert_run(tx: &Tx<'_>, new: &NewRun, open_max: u32) -> Result<bool> {
     let open: u32 =
         tx.query_row("SELECT count(*) FROM run WHERE state = 'running'", params![], |row| row.get(0))?;
     if open >= open_max {
@@ -292,7 +292,7 @@ fn close_run(
     run: &str,
     (state, output, error): (&str, Option<&str>, Option<&str>),
     by: Option<&str>,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let changed = tx.execute(
         "UPDATE run SET state = ?2, output = ?3, error = ?4, ended_at = ?5, ended_by = ?6, unnoted = 1
          WHERE run = ?1 AND state = 'running'",
@@ -306,7 +306,7 @@ fn close_run(
 
 /// Ends what a run that has ended was at. What it asks people is withdrawn, so that nobody is told
 /// that they have approved what is not done.
-fn stop_tasks(tx: &Tx<'_>, run: &str, (state, error): (&str, Option<&str>)) -> Result<(), StoreError> {
+fn stop_tasks(tx: &Tx<'_>, run: &str, (state, error): (&str, Option<&str>)) -> Result<()> {
     tx.run(
         "UPDATE run_task SET state = ?2, error = ?3 WHERE run = ?1 AND state = 'running'",
         params![run, state, error],
@@ -321,7 +321,7 @@ fn stop_tasks(tx: &Tx<'_>, run: &str, (state, error): (&str, Option<&str>)) -> R
 
 /// What a platform has refused is sent anew: nothing of it is known any more. What is still on its
 /// way is left alone.
-fn forget_refused(tx: &Tx<'_>, run: &str) -> Result<(), StoreError> {
+fn forget_refused(tx: &Tx<'_>, run: &str) -> Result<()> {
     let refused: Vec<String> = tx.query_rows(
         "SELECT message.turn FROM run_message AS message JOIN reply ON reply.turn = message.turn
              WHERE message.run = ?1 AND reply.finished_at IS NOT NULL
@@ -339,7 +339,7 @@ fn forget_refused(tx: &Tx<'_>, run: &str) -> Result<(), StoreError> {
 /// What a person denied, or did not decide in time, is asked anew: its row names another call from
 /// here on, and so is no answer to this one. It stays, since its message may show choices still.
 /// What was approved, and what is asked, are left alone.
-fn ask_anew(tx: &Tx<'_>, run: &str) -> Result<(), StoreError> {
+fn ask_anew(tx: &Tx<'_>, run: &str) -> Result<()> {
     tx.run(
         "UPDATE approval SET call_id = call_id || '/' || id
          WHERE state IN ('denied', 'expired', 'withdrawn') AND call_id IN (

@@ -2,7 +2,7 @@
 
 mod versions;
 
-use super::StoreError;
+use super::{Result, StoreError};
 use rusqlite::{Connection, TransactionBehavior};
 use std::fs::{DirBuilder, OpenOptions, Permissions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -14,14 +14,14 @@ use versions::VERSIONS;
 pub(super) const VERSION: i64 = 17;
 
 /// A connection to the file, which is made where it is missing.
-pub(super) fn open_file(path: &Path) -> Result<Connection, StoreError> {
+pub(super) fn open_file(path: &Path) -> Result<Connection> {
     refuse_no_file(path)?;
     make_private(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
     prepare(Connection::open(path)?)
 }
 
 /// Refuses what is there and is no regular file: opening a FIFO waits for its other end.
-pub(super) fn refuse_no_file(path: &Path) -> Result<(), StoreError> {
+pub(super) fn refuse_no_file(path: &Path) -> Result<()> {
     match path.metadata() {
         Ok(found) if !found.is_file() => Err(StoreError::NotAFile(path.to_owned())),
         _ => Ok(()),
@@ -29,7 +29,7 @@ pub(super) fn refuse_no_file(path: &Path) -> Result<(), StoreError> {
 }
 
 /// The connection, with its pragmas set and its tables there.
-pub(super) fn prepare(mut connection: Connection) -> Result<Connection, StoreError> {
+pub(super) fn prepare(mut connection: Connection) -> Result<Connection> {
     // Another process that holds the file is a mistake, but a backup tool may do so for a moment.
     connection.busy_timeout(Duration::from_secs(5))?;
     // Before anything is set: a file of a newer release stays untouched.
@@ -49,7 +49,7 @@ pub(super) fn prepare(mut connection: Connection) -> Result<Connection, StoreErr
 
 /// Brings the tables to this version, unless a newer release has brought them to its own since
 /// somebody looked.
-pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
+pub(super) fn migrate(connection: &mut Connection) -> Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found = version(&transaction)?;
     refuse_newer(found)?;
@@ -63,11 +63,11 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn refuse_newer(found: i64) -> Result<(), StoreError> {
+fn refuse_newer(found: i64) -> Result<()> {
     if found > VERSION { Err(StoreError::Newer { found, known: VERSION }) } else { Ok(()) }
 }
 
-pub(super) fn version(connection: &Connection) -> Result<i64, StoreError> {
+pub(super) fn version(connection: &Connection) -> Result<i64> {
     Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
 }
 

@@ -6,7 +6,7 @@
 
 use super::commit::Survives;
 use super::tx::{Tx, TxWork};
-use super::{FILE_NAME, StoreError, schema};
+use super::{FILE_NAME, Result, StoreError, schema};
 use cofferdam_core::lock::lock;
 use rusqlite::{Connection, TransactionBehavior, ffi};
 use std::fs::File;
@@ -34,13 +34,13 @@ pub(super) struct WriteAheadLog {
 
 impl Sqlite {
     /// The database of a state directory.
-    pub(super) fn open(dir: &Path) -> Result<Self, StoreError> {
+    pub(super) fn open(dir: &Path) -> Result<Self> {
         let connection = Mutex::new(schema::open_file(&dir.join(FILE_NAME))?);
         Ok(Self { connection, log: WriteAheadLog::open(dir)? })
     }
 
     /// One that goes with this.
-    pub(super) fn in_memory() -> Result<Self, StoreError> {
+    pub(super) fn in_memory() -> Result<Self> {
         let connection = Mutex::new(schema::prepare(Connection::open_in_memory()?)?);
         Ok(Self { connection, log: WriteAheadLog::absent() })
     }
@@ -51,7 +51,7 @@ impl Sqlite {
     }
 
     /// Runs work in one transaction.
-    pub(super) fn run<T>(&self, outlasts: Survives, work: &impl TxWork<T>) -> Result<T, StoreError> {
+    pub(super) fn run<T>(&self, outlasts: Survives, work: &impl TxWork<T>) -> Result<T> {
         let mut connection = self.connection();
         self.log.mend(&connection)?;
         let synchronous = match outlasts {
@@ -74,20 +74,20 @@ impl Sqlite {
     }
 
     /// Runs work that changes nothing; what it would change is rolled back.
-    pub(super) fn read<T>(&self, work: &impl TxWork<T>) -> Result<T, StoreError> {
+    pub(super) fn read<T>(&self, work: &impl TxWork<T>) -> Result<T> {
         let mut connection = self.connection();
         work(&Tx::Sqlite(connection.transaction_with_behavior(TransactionBehavior::Deferred)?))
     }
 
     /// The same, and nobody else writes meanwhile.
-    pub(super) fn read_alone<T>(&self, work: &impl TxWork<T>) -> Result<T, StoreError> {
+    pub(super) fn read_alone<T>(&self, work: &impl TxWork<T>) -> Result<T> {
         let mut connection = self.connection();
         work(&Tx::Sqlite(connection.transaction_with_behavior(TransactionBehavior::Immediate)?))
     }
 
     /// Has the disk take in what was committed. Others commit meanwhile, and of those who wait here
     /// the first has the disk take in what all of them have committed.
-    pub(super) fn settle(&self) -> Result<(), StoreError> {
+    pub(super) fn settle(&self) -> Result<()> {
         let log = &self.log;
         let wanted = log.committed.load(Ordering::Acquire);
         let mut settled = lock(&log.settled);
@@ -108,7 +108,7 @@ impl Sqlite {
 
 impl WriteAheadLog {
     /// The log of the database in this directory, which is open.
-    fn open(dir: &Path) -> Result<Self, StoreError> {
+    fn open(dir: &Path) -> Result<Self> {
         let path = dir.join(format!("{FILE_NAME}-wal"));
         let file = File::open(&path).map_err(|source| StoreError::Open { path, source })?;
         Ok(Self { file: Some(file), ..Self::absent() })
@@ -121,7 +121,7 @@ impl WriteAheadLog {
     }
 
     /// Has what the disk may have lost written once more, into the database itself.
-    fn mend(&self, connection: &Connection) -> Result<(), StoreError> {
+    fn mend(&self, connection: &Connection) -> Result<()> {
         if !self.doubtful.load(Ordering::Acquire) {
             return Ok(());
         }

@@ -6,8 +6,7 @@ use super::inbox::update;
 use super::tx::Tx;
 use super::value::params;
 use super::{
-    Headers, QueueMode, SteerUpdate, Store, StoreError, TakeUpRequest, Update, WhoseTurn, history, now_ms,
-    recent,
+    Headers, QueueMode, Result, SteerUpdate, Store, TakeUpRequest, Update, WhoseTurn, history, now_ms, recent,
 };
 use cofferdam_core::id::TurnId;
 
@@ -17,7 +16,7 @@ pub(super) const LOOKED_AT_MAX: u32 = 64;
 /// What is said to turns that run.
 impl Store {
     /// What waits to be said to a turn, in order.
-    pub async fn load_steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<SteerUpdate>, StoreError> {
+    pub async fn load_steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<SteerUpdate>> {
         let waits = "SELECT update_id, raw, album FROM inbox
              WHERE request IN (SELECT seq FROM inbox WHERE turn = ?2 AND channel = ?1 AND joined IS NULL)
              AND channel = ?1 AND turn IS NULL AND done_at IS NULL ORDER BY seq LIMIT ?3";
@@ -35,7 +34,7 @@ impl Store {
         n: usize,
         body: String,
         taking: &TakeUpRequest,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         let (whose, taking) = (whose.clone(), taking.clone());
         self.write(move |tx| {
             let is_free =
@@ -60,7 +59,7 @@ impl Store {
     }
 
     /// What a turn has taken up, in that order; the updates of one message together.
-    pub async fn load_taken_up(&self, channel: &str, turn: &TurnId) -> Result<Vec<Vec<Update>>, StoreError> {
+    pub async fn load_taken_up(&self, channel: &str, turn: &TurnId) -> Result<Vec<Vec<Update>>> {
         let (channel, turn) = (channel.to_owned(), turn.clone());
         self.read(move |tx| {
             let updates = tx.query_rows(
@@ -79,7 +78,7 @@ impl Store {
 /// Addresses an update that has just come and that steers to the message that its session is at:
 /// the first one that is not answered yet. It has to be the same sender's, because a turn does all
 /// that it does for the one who began it.
-pub(super) fn address(tx: &Tx<'_>, seq: i64, headers: &Headers) -> Result<(), StoreError> {
+pub(super) fn address(tx: &Tx<'_>, seq: i64, headers: &Headers) -> Result<()> {
     let Headers { session, sender, queue: QueueMode::Steer, .. } = headers else { return Ok(()) };
     let at = tx.query_optional(
         "SELECT seq, sender FROM inbox AS at WHERE session = ?1 AND seq < ?2 AND done_at IS NULL

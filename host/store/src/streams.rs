@@ -4,7 +4,7 @@
 use super::inbox::persist;
 use super::tx::Tx;
 use super::value::params;
-use super::{NewUpdate, PersistResult, Store, StoreError, now_ms};
+use super::{NewUpdate, PersistResult, Result, Store, now_ms};
 
 /// Places of a channel that are remembered, the latest.
 pub const PLACES_MAX: u32 = 1000;
@@ -49,7 +49,7 @@ impl Store {
         updates: Vec<NewUpdate>,
         position: StreamPosition,
         places: Vec<ReplyPlace>,
-    ) -> Result<PersistResult, StoreError> {
+    ) -> Result<PersistResult> {
         let channel = channel.to_owned();
         self.commit_along(move |tx| {
             let now = now_ms();
@@ -64,7 +64,7 @@ impl Store {
     }
 
     /// The stream that was begun last.
-    pub async fn stream(&self, channel: &str) -> Result<Option<Stream>, StoreError> {
+    pub async fn stream(&self, channel: &str) -> Result<Option<Stream>> {
         let found = "SELECT session, address, number, behind FROM stream WHERE channel = ?1";
         self.query_optional(found, [channel], |row| {
             let position = StreamPosition { session: row.get(0)?, address: row.get(1)?, number: row.get(2)? };
@@ -74,7 +74,7 @@ impl Store {
     }
 
     /// Notes that another stream begins: what was said before it may have to be asked for.
-    pub async fn begin_stream(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError> {
+    pub async fn begin_stream(&self, channel: &str, position: StreamPosition) -> Result<()> {
         let begin =
             "INSERT INTO stream (channel, session, address, number, behind) VALUES (?1, ?2, ?3, ?4, 1)
              ON CONFLICT (channel) DO UPDATE SET session = ?2, address = ?3, number = ?4, behind = 1";
@@ -82,26 +82,21 @@ impl Store {
     }
 
     /// Notes how far the stream is read, as [`Store::persist_at`] does.
-    pub async fn advance_stream(&self, channel: &str, position: StreamPosition) -> Result<(), StoreError> {
+    pub async fn advance_stream(&self, channel: &str, position: StreamPosition) -> Result<()> {
         let channel = channel.to_owned();
         self.write(move |tx| set_position(tx, &channel, &position)).await
     }
 
     /// Where people were answered, the latest first. What is known of a place stays while something
     /// that was said before the stream began may have to be asked for.
-    pub async fn places(&self, channel: &str) -> Result<Vec<ReplyPlace>, StoreError> {
+    pub async fn places(&self, channel: &str) -> Result<Vec<ReplyPlace>> {
         let found = "SELECT place, last FROM place WHERE channel = ?1 ORDER BY noted_at DESC, rowid DESC";
         self.query_rows(found, [channel], |row| Ok(ReplyPlace { place: row.get(0)?, last: row.get(1)? }))
             .await
     }
 
     /// Notes that all was asked for that was said before this stream began, up to these.
-    pub async fn mark_caught_up(
-        &self,
-        channel: &str,
-        session: &str,
-        places: Vec<ReplyPlace>,
-    ) -> Result<(), StoreError> {
+    pub async fn mark_caught_up(&self, channel: &str, session: &str, places: Vec<ReplyPlace>) -> Result<()> {
         let (channel, session) = (channel.to_owned(), session.to_owned());
         self.write(move |tx| {
             let this = tx.execute(
@@ -120,7 +115,7 @@ impl Store {
     }
 }
 
-fn set_position(tx: &Tx<'_>, channel: &str, position: &StreamPosition) -> Result<(), StoreError> {
+fn set_position(tx: &Tx<'_>, channel: &str, position: &StreamPosition) -> Result<()> {
     tx.run(
         "UPDATE stream SET address = ?3, number = ?4 WHERE channel = ?1 AND session = ?2 AND number <= ?4",
         params![channel, position.session, position.address, position.number],
@@ -128,7 +123,7 @@ fn set_position(tx: &Tx<'_>, channel: &str, position: &StreamPosition) -> Result
 }
 
 /// Notes a place. While something before may have to be asked for, what is known of it stays.
-pub(crate) fn note_place(tx: &Tx<'_>, channel: &str, place: &ReplyPlace, now: i64) -> Result<(), StoreError> {
+pub(crate) fn note_place(tx: &Tx<'_>, channel: &str, place: &ReplyPlace, now: i64) -> Result<()> {
     tx.run(
         "INSERT INTO place (channel, place, last, noted_at) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (channel, place) DO UPDATE SET noted_at = ?4, last = CASE

@@ -1,10 +1,10 @@
 //! A transaction of either engine, so that each method of the store is written once. SQL is what
 //! both engines read alike, with parameters `?1`, `?2`, ….
 
-use super::StoreError;
 use super::claims::OwnNode;
 use super::postgres::{PgRow, PgTx};
 use super::value::{FromValue, SqlValue, ToValue, to_values};
+use super::{Result, StoreError};
 use rusqlite::OptionalExtension;
 use std::ops::ControlFlow;
 
@@ -15,9 +15,9 @@ pub(super) enum Tx<'c> {
 }
 
 /// What runs in a transaction, maybe several times: what it did before is undone each time.
-pub(super) trait TxWork<T>: Fn(&Tx<'_>) -> Result<T, StoreError> {}
+pub(super) trait TxWork<T>: Fn(&Tx<'_>) -> Result<T> {}
 
-impl<T, F: Fn(&Tx<'_>) -> Result<T, StoreError>> TxWork<T> for F {}
+impl<T, F: Fn(&Tx<'_>) -> Result<T>> TxWork<T> for F {}
 
 /// A row of a query, while it is read.
 pub(super) enum Row<'r> {
@@ -27,11 +27,11 @@ pub(super) enum Row<'r> {
 
 impl Row<'_> {
     /// The value of a column, from 0.
-    pub(super) fn get<T: FromValue>(&self, column: usize) -> Result<T, StoreError> {
+    pub(super) fn get<T: FromValue>(&self, column: usize) -> Result<T> {
         T::from_value(self.value(column)?)
     }
 
-    pub(super) fn value(&self, column: usize) -> Result<SqlValue<'_>, StoreError> {
+    pub(super) fn value(&self, column: usize) -> Result<SqlValue<'_>> {
         match self {
             Self::Sqlite(row) => row.get_ref(column)?.try_into(),
             Self::Postgres(row) => row.value(column),
@@ -62,11 +62,7 @@ impl Tx<'_> {
     }
 
     /// Runs a statement; how many rows it has changed.
-    pub(super) fn execute<P: ToValue>(
-        &self,
-        sql: &str,
-        params: impl AsRef<[P]>,
-    ) -> Result<usize, StoreError> {
+    pub(super) fn execute<P: ToValue>(&self, sql: &str, params: impl AsRef<[P]>) -> Result<usize> {
         let values = to_values(params.as_ref());
         match self {
             Self::Sqlite(tx) => Ok(tx.prepare_cached(sql)?.execute(rusqlite::params_from_iter(values))?),
@@ -76,7 +72,7 @@ impl Tx<'_> {
 
     /// Runs a statement of which nobody asks how many rows it has changed. It may fail with what
     /// follows, at the latest with the commit.
-    pub(super) fn run<P: ToValue>(&self, sql: &str, params: impl AsRef<[P]>) -> Result<(), StoreError> {
+    pub(super) fn run<P: ToValue>(&self, sql: &str, params: impl AsRef<[P]>) -> Result<()> {
         match self {
             Self::Sqlite(_) => self.execute(sql, params).map(drop),
             Self::Postgres(tx) => tx.run(sql, &to_values(params.as_ref())),
@@ -88,8 +84,8 @@ impl Tx<'_> {
         &self,
         sql: &str,
         params: impl AsRef<[P]>,
-        read: impl FnOnce(&Row<'_>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+        read: impl FnOnce(&Row<'_>) -> Result<T>,
+    ) -> Result<T> {
         let missing = || StoreError::Corrupt("no row where one belongs".to_owned());
         self.query_optional(sql, params, read)?.ok_or_else(missing)
     }
@@ -99,8 +95,8 @@ impl Tx<'_> {
         &self,
         sql: &str,
         params: impl AsRef<[P]>,
-        read: impl FnOnce(&Row<'_>) -> Result<T, StoreError>,
-    ) -> Result<Option<T>, StoreError> {
+        read: impl FnOnce(&Row<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
         let values = to_values(params.as_ref());
         match self {
             Self::Sqlite(tx) => {
@@ -121,8 +117,8 @@ impl Tx<'_> {
         &self,
         sql: &str,
         params: impl AsRef<[P]>,
-        mut read: impl FnMut(&Row<'_>) -> Result<T, StoreError>,
-    ) -> Result<Vec<T>, StoreError> {
+        mut read: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
         let values = to_values(params.as_ref());
         match self {
             Self::Sqlite(tx) => {
@@ -141,8 +137,8 @@ impl Tx<'_> {
         &self,
         sql: &str,
         params: impl AsRef<[P]>,
-        mut each: impl FnMut(&Row<'_>) -> Result<ControlFlow<()>, StoreError>,
-    ) -> Result<(), StoreError> {
+        mut each: impl FnMut(&Row<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
         let values = to_values(params.as_ref());
         match self {
             Self::Sqlite(tx) => {
@@ -160,7 +156,7 @@ impl Tx<'_> {
     }
 
     /// Whether a query has a row.
-    pub(super) fn exists<P: ToValue>(&self, sql: &str, params: impl AsRef<[P]>) -> Result<bool, StoreError> {
+    pub(super) fn exists<P: ToValue>(&self, sql: &str, params: impl AsRef<[P]>) -> Result<bool> {
         Ok(self.query_optional(sql, params, |_| Ok(()))?.is_some())
     }
 }

@@ -5,7 +5,7 @@
 
 use super::tx::{Row, Tx};
 use super::value::params;
-use super::{Store, StoreError, now_ms};
+use super::{Result, Store, now_ms};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 
 pub(super) const DAY_MS: i64 = 24 * 60 * 60 * 1000;
@@ -33,7 +33,7 @@ pub struct WhoseTurn {
 /// What each person has used.
 impl Store {
     /// What a caller has used on the day (of UTC) of `now`, in milliseconds since 1970 UTC.
-    pub async fn load_usage(&self, caller: &Caller, now: i64) -> Result<UsedToday, StoreError> {
+    pub async fn load_usage(&self, caller: &Caller, now: i64) -> Result<UsedToday> {
         let used = "SELECT tokens, written_bytes FROM usage WHERE day = ?1 AND channel = ?2 AND sender = ?3";
         let of = params![now / DAY_MS, caller.channel, caller.sender];
         let read = |row: &Row<'_>| Ok(UsedToday { tokens: row.get(0)?, written_bytes: row.get(1)? });
@@ -42,13 +42,13 @@ impl Store {
 }
 
 /// Charges tokens to a caller, today.
-pub(super) fn charge_tokens(tx: &Tx<'_>, caller: &Caller, tokens: u64) -> Result<(), StoreError> {
+pub(super) fn charge_tokens(tx: &Tx<'_>, caller: &Caller, tokens: u64) -> Result<()> {
     charge(tx, caller, tokens, 0)
 }
 
 /// Charges written bytes to the person whose turn it is, or who began the run whose task it is, if
 /// that is known; less than 0 gives back.
-pub(super) fn charge_written(tx: &Tx<'_>, turn: &str, bytes: i64) -> Result<(), StoreError> {
+pub(super) fn charge_written(tx: &Tx<'_>, turn: &str, bytes: i64) -> Result<()> {
     let caller = |row: &Row<'_>| Ok(Caller { channel: row.get(0)?, sender: row.get(1)? });
     let of_turn = "SELECT channel, sender FROM attempt WHERE turn = ?1";
     let mut found = tx.query_optional(of_turn, [turn], caller)?;
@@ -60,7 +60,7 @@ pub(super) fn charge_written(tx: &Tx<'_>, turn: &str, bytes: i64) -> Result<(), 
     found.map_or(Ok(()), |caller| charge(tx, &caller, 0, bytes))
 }
 
-fn charge(tx: &Tx<'_>, caller: &Caller, tokens: u64, bytes: i64) -> Result<(), StoreError> {
+fn charge(tx: &Tx<'_>, caller: &Caller, tokens: u64, bytes: i64) -> Result<()> {
     if (tokens, bytes) == (0, 0) {
         return Ok(());
     }

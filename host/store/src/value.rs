@@ -1,6 +1,6 @@
 //! What a statement is given and a row holds: the four kinds that both engines have alike.
 
-use super::StoreError;
+use super::{Result, StoreError};
 use cofferdam_core::id::{SessionId, TurnId};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use std::borrow::Cow;
@@ -34,7 +34,7 @@ pub(super) trait ToValue: Sync {
 /// What can be read of a column.
 pub(super) trait FromValue: Sized {
     /// The error is what the column holds instead.
-    fn from_value(value: SqlValue<'_>) -> Result<Self, StoreError>;
+    fn from_value(value: SqlValue<'_>) -> Result<Self>;
 }
 
 /// The parameters of a statement.
@@ -138,7 +138,7 @@ macro_rules! whole_numbers {
         }
 
         impl FromValue for $number {
-            fn from_value(value: SqlValue<'_>) -> Result<Self, StoreError> {
+            fn from_value(value: SqlValue<'_>) -> Result<Self> {
                 match value {
                     SqlValue::Integer(number) => number.try_into().map_err(|_| unexpected(value)),
                     _ => Err(unexpected(value)),
@@ -159,7 +159,7 @@ macro_rules! ids {
         }
 
         impl FromValue for $id {
-            fn from_value(value: SqlValue<'_>) -> Result<Self, StoreError> {
+            fn from_value(value: SqlValue<'_>) -> Result<Self> {
                 String::from_value(value).map(Self::new)
             }
         }
@@ -169,13 +169,13 @@ macro_rules! ids {
 ids! { TurnId SessionId }
 
 impl FromValue for bool {
-    fn from_value(value: SqlValue<'_>) -> Result<Self, StoreError> {
+    fn from_value(value: SqlValue<'_>) -> Result<Self> {
         i64::from_value(value).map(|number| number != 0)
     }
 }
 
 impl FromValue for String {
-    fn from_value(value: SqlValue<'_>) -> Result<Self, StoreError> {
+    fn from_value(value: SqlValue<'_>) -> Result<Self> {
         match value {
             SqlValue::Text(text) => Ok(text.into_owned()),
             other => Err(unexpected(other)),
@@ -184,7 +184,7 @@ impl FromValue for String {
 }
 
 impl<T: FromValue> FromValue for Option<T> {
-    fn from_value(value: SqlValue<'_>) -> Result<Self, StoreError> {
+    fn from_value(value: SqlValue<'_>) -> Result<Self> {
         if value == SqlValue::Null { Ok(None) } else { T::from_value(value).map(Some) }
     }
 }
@@ -214,7 +214,7 @@ impl rusqlite::ToSql for SqlValue<'_> {
 impl<'a> TryFrom<ValueRef<'a>> for SqlValue<'a> {
     type Error = StoreError;
 
-    fn try_from(value: ValueRef<'a>) -> Result<Self, StoreError> {
+    fn try_from(value: ValueRef<'a>) -> Result<Self> {
         Ok(match value {
             ValueRef::Null => Self::Null,
             ValueRef::Integer(number) => Self::Integer(number),

@@ -9,7 +9,7 @@ use super::postgres::{Postgres, lease};
 use super::tx::{Tx, TxWork};
 use super::usage::DAY_MS;
 use super::value::params;
-use super::{FILE_NAME, StoreError, now_ms, schema};
+use super::{FILE_NAME, Result, StoreError, now_ms, schema};
 use rusqlite::{Connection, OpenFlags};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -76,7 +76,7 @@ pub struct DayUsage {
 
 impl DatabaseView {
     /// What the run of this id began with; none where it is not kept.
-    pub fn load_beginning(&self, run: &str) -> Result<Option<String>, StoreError> {
+    pub fn load_beginning(&self, run: &str) -> Result<Option<String>> {
         match (self.version, self.version_known()) {
             (found, known) if found == known => {}
             // Of a release that kept no runs.
@@ -91,7 +91,7 @@ impl DatabaseView {
     ///
     /// # Errors
     /// [`StoreError`], also for a file that is no database.
-    pub fn open(at: impl Into<StoreLocation>) -> Result<Option<Self>, StoreError> {
+    pub fn open(at: impl Into<StoreLocation>) -> Result<Option<Self>> {
         match at.into() {
             StoreLocation::Sqlite(dir) => Self::open_file(&dir),
             StoreLocation::Postgres(config) => {
@@ -101,7 +101,7 @@ impl DatabaseView {
         }
     }
 
-    fn open_file(dir: &Path) -> Result<Option<Self>, StoreError> {
+    fn open_file(dir: &Path) -> Result<Option<Self>> {
         let file = dir.join(FILE_NAME);
         if !file.try_exists().map_err(|source| StoreError::Open { path: file.clone(), source })? {
             return Ok(None);
@@ -115,7 +115,7 @@ impl DatabaseView {
 
     /// Looks whether [`Store::open`](super::Store::open) would succeed. Where there is no file, its
     /// folder is somebody else's business.
-    pub fn check_open(at: impl Into<StoreLocation>) -> Result<(), StoreError> {
+    pub fn check_open(at: impl Into<StoreLocation>) -> Result<()> {
         let at = at.into();
         let Some(look) = Self::open(&at)? else { return Ok(()) };
         let (found, known) = (look.version(), look.version_known());
@@ -135,7 +135,7 @@ impl DatabaseView {
     }
 
     /// Runs queries in one transaction, which changes nothing.
-    fn read<T>(&self, work: impl TxWork<T>) -> Result<T, StoreError> {
+    fn read<T>(&self, work: impl TxWork<T>) -> Result<T> {
         match &self.engine {
             ViewedEngine::Sqlite(connection) => work(&Tx::Sqlite(connection.unchecked_transaction()?)),
             ViewedEngine::Postgres(postgres) => postgres.read(&work),
@@ -143,7 +143,7 @@ impl DatabaseView {
     }
 
     /// The same of what nodes have; nothing in SQLite, and in tables of another version.
-    fn read_of_nodes<T: Default>(&self, work: impl TxWork<T>) -> Result<T, StoreError> {
+    fn read_of_nodes<T: Default>(&self, work: impl TxWork<T>) -> Result<T> {
         match &self.engine {
             ViewedEngine::Postgres(_) if self.version == self.version_known() => self.read(work),
             _ => Ok(T::default()),
@@ -151,18 +151,18 @@ impl DatabaseView {
     }
 
     /// The nodes that are there, by name; none in SQLite, and in tables of before there were nodes.
-    pub fn nodes(&self) -> Result<Vec<NodeRow>, StoreError> {
+    pub fn nodes(&self) -> Result<Vec<NodeRow>> {
         self.read_of_nodes(lease::nodes)
     }
 
     /// The nodes that are not there and have files of people or of open runs, whose messages and
     /// tasks wait for them. None where all nodes have the same files.
-    pub fn homes_away(&self) -> Result<Vec<AwayHome>, StoreError> {
+    pub fn homes_away(&self) -> Result<Vec<AwayHome>> {
         self.read_of_nodes(homes::away)
     }
 
     /// Every node that ever was there, or had files of people or runs; none in SQLite.
-    pub fn known_nodes(&self) -> Result<BTreeSet<String>, StoreError> {
+    pub fn known_nodes(&self) -> Result<BTreeSet<String>> {
         match &self.engine {
             ViewedEngine::Postgres(_) => self.read(homes::known),
             ViewedEngine::Sqlite(_) => Ok(BTreeSet::new()),
@@ -171,7 +171,7 @@ impl DatabaseView {
 
     /// How far the audit of each node was when it last said so: `SEQ:SHA256`. None in SQLite and in
     /// tables of before there were any.
-    pub fn audit_heads(&self) -> Result<BTreeMap<String, String>, StoreError> {
+    pub fn audit_heads(&self) -> Result<BTreeMap<String, String>> {
         self.read_of_nodes(load_heads)
     }
 
@@ -191,7 +191,7 @@ impl DatabaseView {
     ///
     /// # Errors
     /// [`StoreError`] when it cannot be read at all.
-    pub fn damage(&self) -> Result<Option<String>, StoreError> {
+    pub fn damage(&self) -> Result<Option<String>> {
         match &self.engine {
             ViewedEngine::Postgres(_) => Ok(None),
             ViewedEngine::Sqlite(connection) => {
@@ -202,10 +202,9 @@ impl DatabaseView {
     }
 
     /// What waits now.
-    pub fn count_waiting(&self) -> Result<WaitingCounts, StoreError> {
+    pub fn count_waiting(&self) -> Result<WaitingCounts> {
         self.read(|tx| {
-            let count =
-                |sql: &str| -> Result<u64, StoreError> { tx.query_row(sql, params![], |row| row.get(0)) };
+            let count = |sql: &str| -> Result<u64> { tx.query_row(sql, params![], |row| row.get(0)) };
             Ok(WaitingCounts {
                 messages: count("SELECT count(*) FROM inbox WHERE done_at IS NULL AND turn IS NULL")?,
                 turns: count(
@@ -223,7 +222,7 @@ impl DatabaseView {
 
     /// The requests whose turns have begun and not ended, the oldest first, and at most
     /// [`REQUESTS_LISTED_MAX`].
-    pub fn open_requests(&self) -> Result<Vec<OpenRequestRow>, StoreError> {
+    pub fn open_requests(&self) -> Result<Vec<OpenRequestRow>> {
         // A message that is said to a turn that runs has that turn, too, and comes after the one
         // that began it.
         let first = "SELECT turn, session, channel, sender FROM inbox AS message
@@ -243,7 +242,7 @@ impl DatabaseView {
 
     /// What each person has used today, a day of UTC: the most first, and at most
     /// [`PEOPLE_LISTED_MAX`].
-    pub fn usage_today(&self) -> Result<Vec<DayUsage>, StoreError> {
+    pub fn usage_today(&self) -> Result<Vec<DayUsage>> {
         let most = "SELECT channel, sender, tokens, written_bytes FROM usage WHERE day = ?1
              ORDER BY tokens DESC, written_bytes DESC, channel, sender LIMIT ?2";
         self.read(|tx| {
@@ -255,7 +254,7 @@ impl DatabaseView {
     }
 
     /// When a message came last, in milliseconds since 1970 UTC.
-    pub fn received_at(&self) -> Result<Option<i64>, StoreError> {
+    pub fn received_at(&self) -> Result<Option<i64>> {
         let last = "SELECT max(received_at) FROM inbox";
         self.read(|tx| tx.query_row(last, params![], |row| row.get(0)))
     }

@@ -3,14 +3,14 @@
 
 use super::tx::Tx;
 use super::value::{ToValue, params};
-use super::{QueuedUpdate, Store, StoreError, Update, claims, homes, inbox};
+use super::{QueuedUpdate, Result, Store, Update, claims, homes, inbox};
 use cofferdam_core::id::SessionId;
 
 /// What waits for a turn, session by session.
 impl Store {
     /// Up to `limit` sessions of which an update waits for a turn, by the oldest one of each. Of
     /// several nodes each has its own, and takes up to `new` of those that nobody has.
-    pub async fn sessions(&self, channel: &str, limit: u32, new: u32) -> Result<Vec<SessionId>, StoreError> {
+    pub async fn sessions(&self, channel: &str, limit: u32, new: u32) -> Result<Vec<SessionId>> {
         let of = channel.to_owned();
         let look = move |tx: &Tx<'_>| {
             let Some(holder) = tx.holder() else {
@@ -38,7 +38,7 @@ impl Store {
         channel: &str,
         session: &SessionId,
         limit: u32,
-    ) -> Result<Vec<QueuedUpdate>, StoreError> {
+    ) -> Result<Vec<QueuedUpdate>> {
         let (channel, session) = (channel.to_owned(), session.clone());
         self.read(move |tx| {
             let waits = format!(
@@ -61,7 +61,7 @@ impl Store {
         channel: &str,
         session: &SessionId,
         limit: u32,
-    ) -> Result<Vec<Update>, StoreError> {
+    ) -> Result<Vec<Update>> {
         let (channel, session) = (channel.to_owned(), session.clone());
         self.read(move |tx| {
             let some = |order: &str| {
@@ -89,7 +89,7 @@ impl Store {
         channel: &str,
         session: &SessionId,
         besides: Option<i64>,
-    ) -> Result<usize, StoreError> {
+    ) -> Result<usize> {
         let (channel, session) = (channel.to_owned(), session.clone());
         self.read(move |tx| {
             let statement =
@@ -107,7 +107,7 @@ pub(super) fn waiting<P: ToValue>(
     tx: &Tx<'_>,
     params: impl AsRef<[P]>,
     (join, only): (&str, &str),
-) -> Result<Vec<SessionId>, StoreError> {
+) -> Result<Vec<SessionId>> {
     let waiting = format!(
         "WITH first AS MATERIALIZED (SELECT min(seq) AS n FROM inbox
              WHERE channel = ?1 AND done_at IS NULL AND turn IS NULL GROUP BY session)

@@ -2,7 +2,7 @@
 //! in the way, and what keeps it from taking changes. By the codes of PostgreSQL's documentation,
 //! appendix A.
 
-use crate::StoreError;
+use crate::{Result, StoreError};
 use cofferdam_core::text::one_line;
 use deadpool_postgres::Object;
 use tokio_postgres::error::{Error, SqlState};
@@ -66,7 +66,7 @@ pub(super) fn is_lost(error: &StoreError) -> bool {
 }
 
 /// Nobody else is handed a connection of which nothing is known.
-pub(super) fn end_if_lost<T>(client: Object, ended: Result<T, StoreError>) -> Result<T, StoreError> {
+pub(super) fn end_if_lost<T>(client: Object, ended: Result<T>) -> Result<T> {
     if ended.as_ref().is_err_and(is_lost) {
         drop(Object::take(client));
     }

@@ -12,7 +12,7 @@ use crate::clock::{follow, running_ms};
 use crate::cluster::{ClusterNode, NodeRow, host_name, new_name};
 use crate::tx::Tx;
 use crate::value::params;
-use crate::{Store, StoreError, WeakStore};
+use crate::{Result, Store, StoreError, WeakStore};
 use cofferdam_core::lock::lock;
 use renewals::{Renewals, millis};
 use std::sync::{Mutex, mpsc};
@@ -60,7 +60,7 @@ impl Lease {
 impl Postgres {
     /// Makes this process the one that runs this node. Waits for one that may have died, until its
     /// time is over; refused where it says that it is there. Blocks.
-    pub(crate) fn join(&self, node: &ClusterNode) -> Result<(), StoreError> {
+    pub(crate) fn join(&self, node: &ClusterNode) -> Result<()> {
         let process = new_name().map_err(|error| StoreError::Engine(Box::new(error)))?;
         // Who takes over its work finds its audit by the name; a name has no slash.
         let holder = format!("{}/{process}", node.name);
@@ -88,7 +88,7 @@ impl Postgres {
     }
 
     /// Has this node have the store for itself; another node otherwise.
-    pub(crate) fn try_alone(&self) -> Result<Option<NodeRow>, StoreError> {
+    pub(crate) fn try_alone(&self) -> Result<Option<NodeRow>> {
         let Some(lease) = self.lease.get() else { return Err(StoreError::TakenOver) };
         self.run(&|tx| {
             take_out_silent(tx, &lease.own.holder)?;
@@ -105,7 +105,7 @@ impl Postgres {
     }
 
     /// Has this node do what one node does for all, unless another one does.
-    pub(crate) fn try_duty(&self, duty: &str) -> Result<bool, StoreError> {
+    pub(crate) fn try_duty(&self, duty: &str) -> Result<bool> {
         let Some(lease) = self.lease.get() else { return Ok(true) };
         let holder = &lease.own.holder;
         // Asked each second: that another node has it costs no more than a look.
@@ -122,7 +122,7 @@ impl Postgres {
     }
 
     /// Returns while the lease is certain, and renews it where it is not.
-    pub(crate) fn ensure_lease(&self) -> Result<(), StoreError> {
+    pub(crate) fn ensure_lease(&self) -> Result<()> {
         match self.lease.get() {
             Some(lease) if !self.has_lease() => self.renew_lease(lease).map(drop),
             _ => Ok(()),
@@ -132,7 +132,7 @@ impl Postgres {
     /// Says that this node is there still. Returns the server's time where the lease of another one
     /// is over by it. One statement alone, which meets no other transaction: those of this node
     /// read the row that it changes.
-    fn renew_lease(&self, lease: &Lease) -> Result<Option<i64>, StoreError> {
+    fn renew_lease(&self, lease: &Lease) -> Result<Option<i64>> {
         let (asked, holder) = (running_ms(), &lease.own.holder);
         let renew = format!(
             "UPDATE node SET until = {WRITTEN_AT} + $2 WHERE holder = $1 RETURNING {NOW}, EXISTS
@@ -151,7 +151,7 @@ impl Postgres {
     }
 
     /// Takes the node out, so that others take its work over at once.
-    pub(crate) fn leave(&self) -> Result<(), StoreError> {
+    pub(crate) fn leave(&self) -> Result<()> {
         let Some(lease) = self.lease.get() else { return Ok(()) };
         let left = self.run_unfenced(&|tx| {
             // First, because it waits for what this node is changing, which must not wait for this.
@@ -167,7 +167,7 @@ impl Postgres {
 
 /// Says on and on that this node is there, for as long as somebody keeps the store open, and wakes
 /// those who look for work of others.
-pub(crate) fn keep(store: &Store) -> Result<(), StoreError> {
+pub(crate) fn keep(store: &Store) -> Result<()> {
     let (tell, told) = mpsc::sync_channel(1);
     let weak = store.downgrade();
     begin_thread("lease-of-others", move || take_out_at(&weak, &told))?;
@@ -199,7 +199,7 @@ pub(crate) fn keep(store: &Store) -> Result<(), StoreError> {
     })
 }
 
-fn begin_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), StoreError> {
+fn begin_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
     let began = std::thread::Builder::new().name(name.to_owned()).spawn(work);
     began.map(drop).map_err(|error| StoreError::Engine(Box::new(error)))
 }
@@ -220,7 +220,7 @@ fn take_out_at(store: &WeakStore, times: &mpsc::Receiver<i64>) {
 }
 
 /// The nodes that are there, as far as the database knows, by name.
-pub(crate) fn nodes(tx: &Tx<'_>) -> Result<Vec<NodeRow>, StoreError> {
+pub(crate) fn nodes(tx: &Tx<'_>) -> Result<Vec<NodeRow>> {
     let found = format!(
         "SELECT node.name, who, duty.name FROM node LEFT JOIN duty ON duty.holder = node.holder
          WHERE until > {NOW} ORDER BY node.name, duty.name"
@@ -246,7 +246,7 @@ enum Joined {
     NameTaken { node: String, who: String, until: i64 },
 }
 
-fn join(tx: &Tx<'_>, lease: &Lease) -> Result<Joined, StoreError> {
+fn join(tx: &Tx<'_>, lease: &Lease) -> Result<Joined> {
     // A later release may have brought the tables to its version since they were opened.
     let found = tx.query_row("SELECT version FROM schema_version", params![], |row| row.get(0))?;
     if found != VERSION {
@@ -290,7 +290,7 @@ fn join(tx: &Tx<'_>, lease: &Lease) -> Result<Joined, StoreError> {
 
 /// Takes out those whose lease was over at this time and who had time enough to renew it. The time
 /// is that of a renewal of this node: since then all may have been cut off from the server.
-fn take_out_gone(tx: &Tx<'_>, lease: &Lease, late_at: i64) -> Result<(), StoreError> {
+fn take_out_gone(tx: &Tx<'_>, lease: &Lease, late_at: i64) -> Result<()> {
     let late = "SELECT holder, until FROM node WHERE until <= ?2 AND holder <> ?1";
     let late: Vec<(String, i64)> =
         tx.query_rows(late, params![lease.own.holder, late_at], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -304,17 +304,17 @@ fn take_out_gone(tx: &Tx<'_>, lease: &Lease, late_at: i64) -> Result<(), StoreEr
 }
 
 /// Who is silent for its lease finds itself gone.
-fn take_out_silent(tx: &Tx<'_>, holder: &str) -> Result<(), StoreError> {
+fn take_out_silent(tx: &Tx<'_>, holder: &str) -> Result<()> {
     tx.run(&format!("DELETE FROM node WHERE until <= {NOW} AND holder <> ?1"), [holder])
 }
 
 /// Whether another node that is there has a duty.
-fn is_others(tx: &Tx<'_>, duty: &str, holder: &str) -> Result<bool, StoreError> {
+fn is_others(tx: &Tx<'_>, duty: &str, holder: &str) -> Result<bool> {
     let other = "SELECT 1 FROM duty JOIN node ON node.holder = duty.holder WHERE duty.name = ?1 AND duty.holder <> ?2";
     tx.exists(other, params![duty, holder])
 }
 
-fn take_duty(tx: &Tx<'_>, duty: &str, holder: &str) -> Result<bool, StoreError> {
+fn take_duty(tx: &Tx<'_>, duty: &str, holder: &str) -> Result<bool> {
     if is_others(tx, duty, holder)? {
         return Ok(false);
     }

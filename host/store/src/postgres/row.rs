@@ -1,8 +1,8 @@
 //! Values on their way to PostgreSQL, and rows on theirs from it.
 
 use super::text::{decode, encode};
-use crate::StoreError;
 use crate::value::{SqlValue, ToValue};
+use crate::{Result, StoreError};
 use std::borrow::Cow;
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
@@ -11,12 +11,12 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 pub(in super::super) struct PgRow(Vec<SqlValue<'static>>);
 
 impl PgRow {
-    pub(in super::super) fn value(&self, column: usize) -> Result<SqlValue<'_>, StoreError> {
+    pub(in super::super) fn value(&self, column: usize) -> Result<SqlValue<'_>> {
         let missing = || StoreError::Corrupt(format!("no column {column} where one belongs"));
         self.0.get(column).map(ToValue::to_value).ok_or_else(missing)
     }
 
-    pub(super) fn read(row: &tokio_postgres::Row) -> Result<Self, StoreError> {
+    pub(super) fn read(row: &tokio_postgres::Row) -> Result<Self> {
         let read = |(n, column): (usize, &tokio_postgres::Column)| {
             row.try_get::<_, SqlValue<'static>>(n).map_err(|_| {
                 let (name, kind) = (column.name(), column.type_());

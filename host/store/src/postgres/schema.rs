@@ -4,9 +4,9 @@
 
 use super::Postgres;
 use super::lease::NOW;
-use crate::StoreError;
 use crate::tx::Tx;
 use crate::value::params;
+use crate::{Result, StoreError};
 
 /// The version that this program writes.
 pub(crate) const VERSION: i64 = 22;
@@ -19,7 +19,7 @@ const VERSIONS: [&str; 6] = [VERSION_17, VERSION_18, VERSION_19, VERSION_20, VER
 
 /// Makes the tables where there are none, and brings older ones to the version that this program
 /// knows, unless a node of an older release is there.
-pub(super) fn migrate(postgres: &Postgres) -> Result<(), StoreError> {
+pub(super) fn migrate(postgres: &Postgres) -> Result<()> {
     postgres.run_unfenced(&|tx| {
         let schema = &postgres.server.schema;
         let found = version(tx, schema)?;
@@ -57,7 +57,7 @@ pub(super) fn migrate(postgres: &Postgres) -> Result<(), StoreError> {
 /// Refuses to change tables of this version while a node is there, which is one of their release.
 /// Taken out before its lease is over it goes on sending until its next renewal, beside the node
 /// that takes its work over.
-pub(crate) fn refuse_older_node(tx: &Tx<'_>, found: Option<i64>, server: &str) -> Result<(), StoreError> {
+pub(crate) fn refuse_older_node(tx: &Tx<'_>, found: Option<i64>, server: &str) -> Result<()> {
     let table = match found {
         None => return Ok(()),
         Some(17) => "lease",
@@ -71,7 +71,7 @@ pub(crate) fn refuse_older_node(tx: &Tx<'_>, found: Option<i64>, server: &str) -
 }
 
 /// The version of the tables; none where there are none.
-pub(crate) fn version(tx: &Tx<'_>, schema: &str) -> Result<Option<i64>, StoreError> {
+pub(crate) fn version(tx: &Tx<'_>, schema: &str) -> Result<Option<i64>> {
     let table = "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = ?1 AND tablename = 'schema_version'";
     if !tx.exists(table, [schema])? {
         return Ok(None);

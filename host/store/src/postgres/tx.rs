@@ -9,9 +9,9 @@ use super::failure::{describe_refused_beginning, is_lost};
 use super::row::{PgRow, references};
 use super::text::translate;
 use super::{QUERY_DEADLINE, Server};
-use crate::StoreError;
 use crate::claims::OwnNode;
 use crate::value::SqlValue;
+use crate::{Result, StoreError};
 use deadpool_postgres::ClientWrapper;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ops::ControlFlow;
@@ -105,7 +105,7 @@ impl<'c> PgTx<'c> {
         server: &'c Server,
         (node, home): (Option<&'c OwnNode>, Option<&'c str>),
         kind: TxKind,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<Self> {
         let fence = node.filter(|_| kind == TxKind::Fenced);
         let fence = fence.map(|_| server.wait(client.prepare_typed_cached(IS_THERE, &[Type::TEXT])));
         Ok(Self {
@@ -127,13 +127,13 @@ impl<'c> PgTx<'c> {
 
     /// Has what follows take as long as it does: whole tables may have to be written. For locks it
     /// waits no longer than any other statement, since others wait behind it.
-    pub(super) fn take_long(&self) -> Result<(), StoreError> {
+    pub(super) fn take_long(&self) -> Result<()> {
         self.takes_long.set(true);
         self.run("SET LOCAL statement_timeout = 0", &[])?;
         self.run(&format!("SET LOCAL lock_timeout = {}", QUERY_DEADLINE.as_millis()), &[])
     }
 
-    pub(in super::super) fn execute(&self, sql: &str, values: &[SqlValue<'_>]) -> Result<usize, StoreError> {
+    pub(in super::super) fn execute(&self, sql: &str, values: &[SqlValue<'_>]) -> Result<usize> {
         let statement = self.prepare(sql, values)?;
         let changed = self.wait(self.client.execute(&statement, &references(values)))?;
         self.has_changed.set(self.has_changed.get() || changed > 0);
@@ -142,12 +142,12 @@ impl<'c> PgTx<'c> {
 
     /// The same, without an answer. Its errors are those of what follows, at the latest of the
     /// commit.
-    pub(in super::super) fn run(&self, sql: &str, values: &[SqlValue<'_>]) -> Result<(), StoreError> {
+    pub(in super::super) fn run(&self, sql: &str, values: &[SqlValue<'_>]) -> Result<()> {
         let statement = self.prepare(sql, values)?;
         self.send_execute(statement, values)
     }
 
-    fn send_execute(&self, statement: Statement, values: &[SqlValue<'_>]) -> Result<(), StoreError> {
+    fn send_execute(&self, statement: Statement, values: &[SqlValue<'_>]) -> Result<()> {
         let values: Vec<_> = values.iter().cloned().map(SqlValue::into_owned).collect();
         let client = self.client;
         self.send(async move { client.execute(&statement, &references(&values)).await.map(Some) });
@@ -155,11 +155,7 @@ impl<'c> PgTx<'c> {
         if is_full { self.wait(async { Ok(()) }) } else { Ok(()) }
     }
 
-    pub(in super::super) fn query(
-        &self,
-        sql: &str,
-        values: &[SqlValue<'_>],
-    ) -> Result<Vec<PgRow>, StoreError> {
+    pub(in super::super) fn query(&self, sql: &str, values: &[SqlValue<'_>]) -> Result<Vec<PgRow>> {
         let statement = self.prepare(sql, values)?;
         let rows = self.wait(self.client.query(&statement, &references(values)))?;
         rows.iter().map(PgRow::read).collect()
@@ -169,8 +165,8 @@ impl<'c> PgTx<'c> {
         &self,
         sql: &str,
         values: &[SqlValue<'_>],
-        mut each: impl FnMut(PgRow) -> Result<ControlFlow<()>, StoreError>,
-    ) -> Result<(), StoreError> {
+        mut each: impl FnMut(PgRow) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
         let cursor = format!("c{}", self.cursors.replace(self.cursors.get() + 1));
         let open = self.prepare(&format!("DECLARE {cursor} NO SCROLL CURSOR FOR {sql}"), values)?;
         self.send_execute(open, values)?;
@@ -190,7 +186,7 @@ impl<'c> PgTx<'c> {
     }
 
     /// The types are told, so that the server need not guess any of them.
-    fn prepare(&self, sql: &str, values: &[SqlValue<'_>]) -> Result<Statement, StoreError> {
+    fn prepare(&self, sql: &str, values: &[SqlValue<'_>]) -> Result<Statement> {
         let types: Vec<Type> = values
             .iter()
             .map(|value| match value {
@@ -262,7 +258,7 @@ impl<'c> PgTx<'c> {
 
     /// Waits for a step, and for what went out before it. What failed first says why the others
     /// did.
-    fn wait<T>(&self, step: impl Future<Output = Result<T, Error>>) -> Result<T, StoreError> {
+    fn wait<T>(&self, step: impl Future<Output = Result<T, Error>>) -> Result<T> {
         self.begin();
         let sent = async {
             let mut all_changed = 0;
@@ -305,7 +301,7 @@ impl<'c> PgTx<'c> {
     }
 
     /// Commits.
-    pub(super) fn commit(self) -> Result<Commit, StoreError> {
+    pub(super) fn commit(self) -> Result<Commit> {
         match self.state.get() {
             TxState::Failed | TxState::Lost => {
                 return Err(StoreError::Corrupt("a statement that failed, and work that went on".to_owned()));

@@ -1,7 +1,7 @@
 //! When a run has something to do: noted beside it whenever that changes, so that nobody has to
 //! look at runs that wait.
 
-use crate::StoreError;
+use crate::Result;
 use crate::tx::Tx;
 use crate::value::params;
 
@@ -83,12 +83,12 @@ fn due() -> String {
 }
 
 /// Notes when a run has something to do.
-pub(super) fn note(tx: &Tx<'_>, run: &str) -> Result<(), StoreError> {
+pub(super) fn note(tx: &Tx<'_>, run: &str) -> Result<()> {
     tx.run(&format!("{} WHERE run = ?1", due()), [run])
 }
 
 /// The same for all that are open.
-pub(super) fn note_all(tx: &Tx<'_>) -> Result<(), StoreError> {
+pub(super) fn note_all(tx: &Tx<'_>) -> Result<()> {
     tx.run(&format!("{} WHERE state = 'running' AND due_at <> 0", due()), params![])
 }
 

@@ -1,12 +1,12 @@
 //! A run as its rows have it.
 
 use super::{AnswerTo, KeptRun, KeptTask, NewRun, TaskState, WaitsFor};
-use crate::StoreError;
+use crate::Result;
 use crate::tx::{Row, Tx};
 use cofferdam_core::id::Caller;
 
-pub(super) fn load_run(tx: &Tx<'_>, run: &str) -> Result<Option<KeptRun>, StoreError> {
-    let read = |row: &Row<'_>| -> Result<KeptRun, StoreError> {
+pub(super) fn load_run(tx: &Tx<'_>, run: &str) -> Result<Option<KeptRun>> {
+    let read = |row: &Row<'_>| -> Result<KeptRun> {
         let by = Caller { channel: row.get(1)?, sender: row.get(2)? };
         let answer_channel: Option<String> = row.get(10)?;
         let new = NewRun {

@@ -8,7 +8,7 @@ use super::due;
 use crate::replies::{keep_reply, keep_telling};
 use crate::tx::{Row, Tx};
 use crate::value::params;
-use crate::{AnswerTo, NewReply, NewTelling, Store, StoreError, StoredReply, now_ms};
+use crate::{AnswerTo, NewReply, NewTelling, Result, Store, StoredReply, now_ms};
 use cofferdam_core::id::TurnId;
 use std::collections::BTreeSet;
 
@@ -92,12 +92,12 @@ pub fn plain_letters(text: &str) -> String {
 impl Store {
     /// Keeps the message of a task, to be sent, and that a reply to it is waited for; `None` when
     /// it is kept already, or the run has ended.
-    pub async fn keep_message(&self, new: NewMessage) -> Result<Option<StoredReply>, StoreError> {
+    pub async fn keep_message(&self, new: NewMessage) -> Result<Option<StoredReply>> {
         self.write(move |tx| keep(tx, &new)).await
     }
 
     /// What became of a message; once it is out, its ids are kept for as long as its run.
-    pub async fn load_send_state(&self, turn: &TurnId) -> Result<SendState, StoreError> {
+    pub async fn load_send_state(&self, turn: &TurnId) -> Result<SendState> {
         let turn = turn.as_str().to_owned();
         self.write(move |tx| {
             let parts = "SELECT state, outcome FROM part WHERE turn = ?1 ORDER BY n";
@@ -123,17 +123,13 @@ impl Store {
 
     /// Begins a wait, unless it has begun, and says how it stands. One whose time is over has timed
     /// out, unless somebody has replied before.
-    pub async fn wait(&self, new: NewWait, now: i64) -> Result<WaitState, StoreError> {
+    pub async fn wait(&self, new: NewWait, now: i64) -> Result<WaitState> {
         self.write(move |tx| wait(tx, &new, now)).await
     }
 
     /// The files of the reply to the message of a task, in the words of their channel, which is
     /// named as in the store; none where it has none, or nobody has replied.
-    pub async fn files_of_reply(
-        &self,
-        run: &str,
-        task: usize,
-    ) -> Result<Option<(String, String)>, StoreError> {
+    pub async fn files_of_reply(&self, run: &str, task: usize) -> Result<Option<(String, String)>> {
         let found = "SELECT channel, files FROM run_message WHERE run = ?1 AND n = ?2 AND files IS NOT NULL";
         self.query_optional(found, params![run, task], |row| Ok((row.get(0)?, row.get(1)?))).await
     }
@@ -142,7 +138,7 @@ impl Store {
     /// that wait for a reply and have time left; where nodes have workspaces of their own, those
     /// whose files are here. `deadline` is how long a run may take, in
     /// milliseconds.
-    pub async fn runs_to_go_on(&self, now: i64, deadline: i64) -> Result<Vec<String>, StoreError> {
+    pub async fn runs_to_go_on(&self, now: i64, deadline: i64) -> Result<Vec<String>> {
         self.read(move |tx| {
             tx.query_rows(&due::to_go_on(tx.home()), params![now, deadline, tx.home()], |row| row.get(0))
         })
@@ -151,7 +147,7 @@ impl Store {
 
     /// The runs of the one `serve` that have begun what may be a call, and have not kept its end;
     /// where nodes have workspaces of their own, those whose files are here.
-    pub async fn runs_in_calls(&self) -> Result<BTreeSet<String>, StoreError> {
+    pub async fn runs_in_calls(&self) -> Result<BTreeSet<String>> {
         let found = |tx: &Tx<'_>| {
             let home = tx.home();
             Ok(tx.query_rows(&due::in_calls(home), params![home], |row| row.get(0))?.into_iter().collect())
@@ -160,7 +156,7 @@ impl Store {
     }
 
     /// Has the one `serve` go on with an open run; false when it has ended.
-    pub async fn hand_over_run(&self, run: &str) -> Result<bool, StoreError> {
+    pub async fn hand_over_run(&self, run: &str) -> Result<bool> {
         let run = run.to_owned();
         self.write(move |tx| {
             let changed = "UPDATE run SET owner = 'serve' WHERE run = ?1 AND state = 'running'";
@@ -170,7 +166,7 @@ impl Store {
     }
 
     /// Promises that the end of an open run is told; whether it is promised.
-    pub async fn acknowledge_run(&self, run: &str) -> Result<bool, StoreError> {
+    pub async fn acknowledge_run(&self, run: &str) -> Result<bool> {
         let run = run.to_owned();
         self.write(move |tx| {
             tx.run("UPDATE run SET answers = 1 WHERE run = ?1 AND state = 'running'", [&run])?;
@@ -181,17 +177,12 @@ impl Store {
     }
 
     /// Runs that have ended, and whose end was promised to be told and is not yet.
-    pub async fn load_unanswered_runs(&self) -> Result<Vec<String>, StoreError> {
+    pub async fn load_unanswered_runs(&self) -> Result<Vec<String>> {
         self.query_rows(due::UNANSWERED, params![], |row| row.get(0)).await
     }
 
     /// Tells the end of such a run, once.
-    pub async fn answer_run(
-        &self,
-        run: &str,
-        to: AnswerTo,
-        said: NewReply,
-    ) -> Result<Option<StoredReply>, StoreError> {
+    pub async fn answer_run(&self, run: &str, to: AnswerTo, said: NewReply) -> Result<Option<StoredReply>> {
         let run = run.to_owned();
         self.write(move |tx| {
             let now = now_ms();
@@ -206,14 +197,14 @@ impl Store {
     }
 
     /// Notes that the end of such a run is told to nobody.
-    pub async fn leave_unanswered(&self, run: &str) -> Result<(), StoreError> {
+    pub async fn leave_unanswered(&self, run: &str) -> Result<()> {
         let run = run.to_owned();
         self.write(move |tx| tx.run(ANSWERED, params![run, now_ms()])).await
     }
 
     /// Has the waits and deadlines of the one `serve`'s runs follow a clock that was set, and what
     /// people are asked: a press in time counts.
-    pub async fn shift_waits(&self, by: i64) -> Result<(), StoreError> {
+    pub async fn shift_waits(&self, by: i64) -> Result<()> {
         self.write(move |tx| {
             let served =
                 "run IN (SELECT run FROM run WHERE state = 'running' AND owner IN ('serve', 'turn'))";
@@ -235,7 +226,7 @@ impl Store {
 
     /// Has no wait last longer from `now` on than it may in all: the clock may have been set back
     /// meanwhile.
-    pub async fn bound_waits(&self, now: i64) -> Result<(), StoreError> {
+    pub async fn bound_waits(&self, now: i64) -> Result<()> {
         self.write(move |tx| {
             tx.run(
                 "UPDATE run_task SET waits_until = ?1 + patience
@@ -253,10 +244,10 @@ impl Store {
     /// Since when the times of a schedule have been looked for; from `now` on where they have not,
     /// or where the file of the workflow has named others until now. `of` are the workflow and the
     /// times, as its file has them.
-    pub async fn begin_schedule_check(&self, of: (&str, &str), now: i64) -> Result<i64, StoreError> {
+    pub async fn begin_schedule_check(&self, of: (&str, &str), now: i64) -> Result<i64> {
         let (workflow, key) = (of.0.to_owned(), schedule_key(of));
         self.write(move |tx| {
-            let looked_at = |key: &str| -> Result<Option<i64>, StoreError> {
+            let looked_at = |key: &str| -> Result<Option<i64>> {
                 let found = "SELECT looked_at FROM run_schedule WHERE workflow = ?1";
                 tx.query_optional(found, [key], |row| row.get(0))
             };
@@ -275,7 +266,7 @@ impl Store {
     }
 
     /// Notes that the times of a schedule up to this one need no further look.
-    pub async fn end_schedule_check(&self, of: (&str, &str), until: i64) -> Result<(), StoreError> {
+    pub async fn end_schedule_check(&self, of: (&str, &str), until: i64) -> Result<()> {
         let note = "UPDATE run_schedule SET looked_at = ?2 WHERE workflow = ?1";
         self.run(note, params![schedule_key(of), until]).await
     }
@@ -287,7 +278,7 @@ const ANSWERED: &str = "UPDATE run SET answered_at = ?2
 
 /// Has no schedule rest until a clock that was set back shows the same time again. A time that has
 /// begun a run begins no second one: it would have the same id.
-fn bound_schedules(tx: &Tx<'_>, now: i64) -> Result<(), StoreError> {
+fn bound_schedules(tx: &Tx<'_>, now: i64) -> Result<()> {
     tx.run("UPDATE run_schedule SET looked_at = ?1 WHERE looked_at > ?1", [now])
 }
 
@@ -298,7 +289,7 @@ fn schedule_key((workflow, times): (&str, &str)) -> String {
 }
 
 /// Keeps the message of a task.
-pub(super) fn keep(tx: &Tx<'_>, new: &NewMessage) -> Result<Option<StoredReply>, StoreError> {
+pub(super) fn keep(tx: &Tx<'_>, new: &NewMessage) -> Result<Option<StoredReply>> {
     let texts = serde_json::to_string(&new.texts).unwrap_or_default();
     let kept = tx.execute(
         "INSERT INTO run_message (run, n, channel, recipient, turn, texts, state)
@@ -320,7 +311,7 @@ pub(super) fn keep(tx: &Tx<'_>, new: &NewMessage) -> Result<Option<StoredReply>,
     keep_telling(tx, &new.channel, &new.telling).map(Some)
 }
 
-fn wait(tx: &Tx<'_>, new: &NewWait, now: i64) -> Result<WaitState, StoreError> {
+fn wait(tx: &Tx<'_>, new: &NewWait, now: i64) -> Result<WaitState> {
     let (run, task, patience) = (&new.run, new.task, new.patience.min(PATIENCE_MAX));
     let begins = tx.execute(
         "UPDATE run_task SET waits_for = ?3, waits_of = ?4, waits_until = ?5, patience = ?6

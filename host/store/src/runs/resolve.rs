@@ -4,7 +4,7 @@
 use super::{due, plain_letters};
 use crate::tx::Tx;
 use crate::value::params;
-use crate::{StoreError, WaitReply, now_ms};
+use crate::{Result, WaitReply, now_ms};
 use serde_json::Value;
 use std::ops::ControlFlow;
 
@@ -14,7 +14,7 @@ pub(crate) fn resolve(
     (channel, sender): (&str, &str),
     answers: &WaitReply,
     album: Option<&str>,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     if let Some(album) = album {
         // A further part of the reply.
         let found: Option<(i64, String, Option<String>, Option<String>)> = tx.query_optional(
@@ -72,7 +72,7 @@ pub(crate) fn resolve(
 
 /// Whether a message of another reply to the same place has this id. What is kept of a target
 /// begins with the place.
-fn is_noted(tx: &Tx<'_>, turn: &str, message: &str) -> Result<bool, StoreError> {
+fn is_noted(tx: &Tx<'_>, turn: &str, message: &str) -> Result<bool> {
     tx.exists(
         "SELECT 1 FROM reply AS mine JOIN reply AS other ON other.channel = mine.channel
              JOIN part ON part.turn = other.turn
@@ -85,12 +85,7 @@ fn is_noted(tx: &Tx<'_>, turn: &str, message: &str) -> Result<bool, StoreError> 
 }
 
 /// The one statement by which a reply counts.
-fn note(
-    tx: &Tx<'_>,
-    (run, n): (&str, i64),
-    answers: &WaitReply,
-    album: Option<&str>,
-) -> Result<bool, StoreError> {
+fn note(tx: &Tx<'_>, (run, n): (&str, i64), answers: &WaitReply, album: Option<&str>) -> Result<bool> {
     let changed = tx.execute(
         "UPDATE run_message SET state = 'replied', answer = ?3, album = ?4, files = ?5, replied_at = ?6
          WHERE run = ?1 AND n = ?2 AND state = 'open'

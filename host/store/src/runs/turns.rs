@@ -5,7 +5,7 @@ use super::people::keep;
 use super::{NewMessage, NewRun, RunEnd, columns, due, insert_run};
 use crate::tx::Tx;
 use crate::value::params;
-use crate::{Store, StoreError, StoredReply, homes, now_ms};
+use crate::{Result, Store, StoredReply, homes, now_ms};
 use cofferdam_core::id::{SessionId, TurnId};
 use std::ops::ControlFlow;
 
@@ -80,7 +80,7 @@ pub struct GoingOn {
 /// Runs that a turn begins. Their tasks come one by one, each under an id that names its call.
 impl Store {
     /// Keeps a run that a turn begins, unless so many are open; whether it is there now.
-    pub async fn begin_turn_run(&self, new: NewRun, turn: TurnId, open_max: u32) -> Result<bool, StoreError> {
+    pub async fn begin_turn_run(&self, new: NewRun, turn: TurnId, open_max: u32) -> Result<bool> {
         self.write(move |tx| {
             if tx.exists("SELECT 1 FROM run WHERE run = ?1", [&new.run])? {
                 return Ok(true);
@@ -96,11 +96,7 @@ impl Store {
 
     /// Keeps the message of a further task, to be sent; `None` when it is kept already, or the run
     /// has ended. The task's place is found here.
-    pub async fn keep_turn_message(
-        &self,
-        id: &str,
-        new: NewMessage,
-    ) -> Result<Option<StoredReply>, StoreError> {
+    pub async fn keep_turn_message(&self, id: &str, new: NewMessage) -> Result<Option<StoredReply>> {
         let id = id.to_owned();
         self.write(move |tx| {
             if !is_open(tx, &new.run)? || has_task(tx, &new.run, &id)? {
@@ -113,7 +109,7 @@ impl Store {
     }
 
     /// Keeps the result of a task: its output, or the error that it failed with.
-    pub async fn end_turn_task(&self, run: &str, id: &str, ended: RunEnd) -> Result<(), StoreError> {
+    pub async fn end_turn_task(&self, run: &str, id: &str, ended: RunEnd) -> Result<()> {
         let (run, id) = (run.to_owned(), id.to_owned());
         self.write(move |tx| {
             let (state, output, error) = columns(&ended);
@@ -128,13 +124,13 @@ impl Store {
     }
 
     /// Begins to wait for the reply to a message.
-    pub async fn wait_in_turn(&self, new: NewTurnWait, now: i64) -> Result<TurnWaited, StoreError> {
+    pub async fn wait_in_turn(&self, new: NewTurnWait, now: i64) -> Result<TurnWaited> {
         self.write(move |tx| wait(tx, &new, now)).await
     }
 
     /// The waits that are over by `now`: somebody has replied, or nobody has in time. A reply in
     /// several parts is over once no further one comes.
-    pub async fn due_waits(&self, now: i64) -> Result<Vec<DueWait>, StoreError> {
+    pub async fn due_waits(&self, now: i64) -> Result<Vec<DueWait>> {
         self.query_rows(due::WAITS, [now, due::ALBUM_MS], |row| {
             let is_replied = row.get::<String>(4)? == "replied";
             Ok(DueWait {
@@ -151,35 +147,35 @@ impl Store {
 
     /// Has the request of a run go on: ends the wait, and keeps the message that a turn answers, in
     /// one step. False when the wait is over otherwise.
-    pub async fn go_on(&self, going: GoingOn) -> Result<bool, StoreError> {
+    pub async fn go_on(&self, going: GoingOn) -> Result<bool> {
         self.write(move |tx| go_on(tx, &going, now_ms())).await
     }
 
     /// Ends the runs that nobody goes on with: nothing is waited for, and the turn that could wait
     /// has ended. A reply that nobody has waited for yet is waited for instead. The ids of those
     /// that ended.
-    pub async fn end_idle_turn_runs(&self, now: i64) -> Result<Vec<String>, StoreError> {
+    pub async fn end_idle_turn_runs(&self, now: i64) -> Result<Vec<String>> {
         self.write(move |tx| end_idle(tx, now)).await
     }
 }
 
-fn is_open(tx: &Tx<'_>, run: &str) -> Result<bool, StoreError> {
+fn is_open(tx: &Tx<'_>, run: &str) -> Result<bool> {
     let open = "SELECT 1 FROM run WHERE run = ?1 AND state = 'running' AND owner = 'turn'";
     tx.exists(open, [run])
 }
 
-fn has_task(tx: &Tx<'_>, run: &str, id: &str) -> Result<bool, StoreError> {
+fn has_task(tx: &Tx<'_>, run: &str, id: &str) -> Result<bool> {
     tx.exists("SELECT 1 FROM run_task WHERE run = ?1 AND id = ?2", [run, id])
 }
 
-fn add_task(tx: &Tx<'_>, run: &str, id: &str) -> Result<usize, StoreError> {
+fn add_task(tx: &Tx<'_>, run: &str, id: &str) -> Result<usize> {
     let n: usize =
         tx.query_row("SELECT coalesce(max(n) + 1, 0) FROM run_task WHERE run = ?1", [run], |row| row.get(0))?;
     tx.run("INSERT INTO run_task (run, n, id, state) VALUES (?1, ?2, ?3, 'running')", params![run, n, id])?;
     Ok(n)
 }
 
-fn wait(tx: &Tx<'_>, new: &NewTurnWait, now: i64) -> Result<TurnWaited, StoreError> {
+fn wait(tx: &Tx<'_>, new: &NewTurnWait, now: i64) -> Result<TurnWaited> {
     if has_task(tx, &new.run, &new.id)? {
         return Ok(TurnWaited::Again);
     }
@@ -217,7 +213,7 @@ fn begin_wait(
     (run, id): (&str, &str),
     (of, channel, recipient): (i64, &str, &str),
     (now, patience): (i64, i64),
-) -> Result<(), StoreError> {
+) -> Result<()> {
     // The channel of a message is the store's name of it: `telegram-1` is of `telegram`.
     let platform = channel.split_once('-').map_or(channel, |(platform, _)| platform);
     let (n, from) = (add_task(tx, run, id)?, format!("{platform}:{recipient}"));
@@ -231,7 +227,7 @@ fn begin_wait(
     due::note(tx, run)
 }
 
-fn go_on(tx: &Tx<'_>, going: &GoingOn, now: i64) -> Result<bool, StoreError> {
+fn go_on(tx: &Tx<'_>, going: &GoingOn, now: i64) -> Result<bool> {
     let task = going.task;
     if going.is_late {
         let late = tx.execute(
@@ -273,7 +269,7 @@ fn go_on(tx: &Tx<'_>, going: &GoingOn, now: i64) -> Result<bool, StoreError> {
 /// model, a person types each step.
 const UNUSED_MS: i64 = 60 * 60 * 1000;
 
-fn end_idle(tx: &Tx<'_>, now: i64) -> Result<Vec<String>, StoreError> {
+fn end_idle(tx: &Tx<'_>, now: i64) -> Result<Vec<String>> {
     let idle: Vec<(String, bool)> =
         tx.query_rows(due::IDLE, [now - UNUSED_MS], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let mut ended = Vec::new();

@@ -51,10 +51,7 @@ impl Store {
     pub async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<()> {
         let whose = whose.clone();
         self.commit_along(move |tx| {
-            tx.run(
-                "UPDATE attempt SET spent = spent + ?2 WHERE turn = ?1",
-                params![whose.turn.as_str(), tokens],
-            )?;
+            tx.run("UPDATE attempt SET spent = spent + ?2 WHERE turn = ?1", params![whose.turn, tokens])?;
             usage::charge_tokens(tx, &whose.caller, tokens)
         })
         .await

@@ -100,7 +100,7 @@ impl Store {
 pub(super) fn add(tx: &Tx<'_>, whose: &WhoseTurn, n: usize, body: &str, tokens: u64) -> Result<()> {
     let insert = "INSERT INTO line (session, turn, n, body, said_at) VALUES (?1, ?2, ?3, ?4, ?5)
          ON CONFLICT DO NOTHING";
-    let line = params![whose.session.as_str(), whose.turn.as_str(), n, body, now_ms()];
+    let line = params![whose.session, whose.turn, n, body, now_ms()];
     if tokens == 0 {
         return tx.run(insert, line);
     }

@@ -160,8 +160,7 @@ pub(super) fn persist(tx: &Tx<'_>, channel: &str, updates: &[NewUpdate], now: i6
             }
             UpdateFate::Stranger(stranger) => {
                 let turn = turn_id(channel, id);
-                let fresh = keep(params![channel, id, now, none, "", turn.as_str(), now, none, none, none])?
-                    .is_some();
+                let fresh = keep(params![channel, id, now, none, "", turn, now, none, none, none])?.is_some();
                 if fresh && may_tell(tx, channel, stranger, now)? {
                     persisted.replies.push(keep_reply(tx, channel, &turn, &stranger.reply, now)?);
                 }
@@ -222,8 +221,7 @@ fn claim_update(tx: &Tx<'_>, channel: &str, id: i64, is_again: bool) -> Result<O
         if is_again { "OR turn = ?3" } else { "" }
     );
     let read = |row: &Row<'_>| Ok((update(row)?, row.get(2)?));
-    let Some((update, is_album)) = tx.query_optional(&bind, params![channel, id, turn.as_str()], read)?
-    else {
+    let Some((update, is_album)) = tx.query_optional(&bind, params![channel, id, turn], read)? else {
         return Ok(None);
     };
     let standing = standing(tx, channel, turn.as_str(), is_album)?;
@@ -252,7 +250,7 @@ fn claim_album(tx: &Tx<'_>, channel: &str, album: &str, is_again: bool) -> Resul
     let turn = turn_id(channel, first);
     tx.run(
         "UPDATE inbox SET turn = ?3, done_at = NULL WHERE channel = ?1 AND album = ?2 AND turn IS NULL",
-        params![channel, album, turn.as_str()],
+        params![channel, album, turn],
     )?;
     bound_turn(tx, channel, turn.as_str().to_owned()).map(Some)
 }

@@ -131,7 +131,7 @@ pub(super) fn keep_reply(
     let inserted = tx.execute(
         "INSERT INTO reply (turn, channel, target, created_at, finished_at)
              VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
-        params![turn.as_str(), channel, reply.target, now, finished],
+        params![turn, channel, reply.target, now, finished],
     )?;
     if inserted == 0 {
         return self::reply(tx, turn);

@@ -65,7 +65,7 @@ impl Store {
             let updates = tx.query_rows(
                 "SELECT update_id, raw, joined FROM inbox
                  WHERE turn = ?1 AND channel = ?2 AND joined IS NOT NULL ORDER BY joined, seq",
-                params![turn.as_str(), channel],
+                params![turn, channel],
                 |row| Ok((row.get::<i64>(2)?, update(row)?)),
             )?;
             let messages = updates.chunk_by(|(one, _), (next, _)| one == next);
@@ -84,7 +84,7 @@ pub(super) fn address(tx: &Tx<'_>, seq: i64, headers: &Headers) -> Result<()> {
         "SELECT seq, sender FROM inbox AS at WHERE session = ?1 AND seq < ?2 AND done_at IS NULL
          AND NOT EXISTS (SELECT 1 FROM inbox WHERE seq = at.request AND done_at IS NULL)
          ORDER BY seq LIMIT 1",
-        params![session.as_str(), seq],
+        params![session, seq],
         |row| Ok((row.get::<i64>(0)?, row.get::<Option<String>>(1)?)),
     )?;
     match at {

@@ -88,7 +88,7 @@ impl Store {
             if !insert_run(tx, &new, open_max)? {
                 return Ok(false);
             }
-            tx.run("UPDATE run SET turn = ?2 WHERE run = ?1", params![new.run, turn.as_str()])?;
+            tx.run("UPDATE run SET turn = ?2 WHERE run = ?1", params![new.run, turn])?;
             Ok(true)
         })
         .await
@@ -251,7 +251,7 @@ fn go_on(tx: &Tx<'_>, going: &GoingOn, now: i64) -> Result<bool> {
     tx.run(
         "INSERT INTO inbox (channel, update_id, received_at, raw, session, sender)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING",
-        params![going.channel, going.update_id, now, going.raw, going.session.as_str(), going.sender],
+        params![going.channel, going.update_id, now, going.raw, going.session, going.sender],
     )?;
     // From here on the run is that turn's.
     tx.run(

@@ -88,7 +88,7 @@ impl FolderOpener {
     ) -> Result<Arc<StagingFolder>, OpenError> {
         let name = guest.trim_start_matches('/');
         let failed = |errno: Errno| self.failed(&format!("{at}{name}"), errno);
-        let dir = open_mount(base, name).map_err(failed)?;
+        let dir = make(base, name, mount_mode(name)).and_then(|()| folder(base, name)).map_err(failed)?;
         match resolve::directory(&dir, b"") {
             Ok(_) => {}
             Err(errno @ (Errno::NOSYS | Errno::PERM | Errno::INVAL)) => {
@@ -117,21 +117,14 @@ impl FolderOpener {
     /// missing.
     pub(super) fn check_open(&self) -> Result<(), OpenError> {
         let failed = |source| OpenError::Root { root: self.root.clone(), source };
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = match openat(CWD, &self.root, flags, Mode::empty()) {
-            // Made at a start, by the code that knows whether it may be.
-            Err(Errno::NOENT) => return Ok(()),
-            opened => opened.map_err(|errno| failed(errno.into()))?,
-        };
+        // A missing one is made at a start, by the code that knows whether it may be.
+        let Some(root) = existing_root(&self.root).map_err(failed)? else { return Ok(()) };
         for name in MOUNTS.iter().map(|guest| guest.trim_start_matches('/')) {
             let found = match folder(&root, name) {
                 Err(Errno::NOENT) => {
                     accessat(&root, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)
                 }
-                found => found.and_then(|dir| match resolve::directory(&dir, b"") {
-                    Err(errno @ (Errno::NOSYS | Errno::PERM | Errno::INVAL)) => Err(errno),
-                    found => found.map(drop),
-                }),
+                found => found.and_then(|dir| resolve::directory(&dir, b"").map(drop)),
             };
             found.map_err(|errno| self.failed(name, errno))?;
         }
@@ -146,29 +139,30 @@ impl FolderOpener {
 
 /// The root, made for its owner alone when missing.
 pub(super) fn open_root(root: &Path) -> Result<OwnedFd, OpenError> {
-    let open = || -> io::Result<OwnedFd> {
-        DirBuilder::new().recursive(true).mode(0o700).create(root)?;
-        Ok(openat(CWD, root, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
-    };
-    open().map_err(|source| OpenError::Root { root: root.to_owned(), source })
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(root);
+    let opened = made.and_then(|()| Ok(open_path(root)?));
+    opened.map_err(|source| OpenError::Root { root: root.to_owned(), source })
 }
 
-/// A directory of the root, open so that it can be listed, synced and staged in.
-fn open_mount(root: &OwnedFd, name: &str) -> rustix::io::Result<OwnedFd> {
-    match mkdirat(root, name, mount_mode(name)) {
-        Ok(()) | Err(Errno::EXIST) => {}
-        Err(errno) => return Err(errno),
+/// The root, if it is there.
+pub(super) fn existing_root(root: &Path) -> io::Result<Option<OwnedFd>> {
+    match open_path(root) {
+        Err(Errno::NOENT) => Ok(None),
+        opened => Ok(Some(opened?)),
     }
-    folder(root, name)
+}
+
+fn open_path(root: &Path) -> rustix::io::Result<OwnedFd> {
+    openat(CWD, root, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
 /// The mode of a mount that is made; that of secrets is its owner's alone.
-pub(super) fn mount_mode(name: &str) -> Mode {
+fn mount_mode(name: &str) -> Mode {
     if name == "vault" { Mode::RWXU } else { Mode::from_raw_mode(0o755) }
 }
 
 /// Makes a directory that is missing, durably.
-pub(super) fn make(parent: impl AsFd, name: &str, mode: Mode) -> rustix::io::Result<()> {
+fn make(parent: impl AsFd, name: &str, mode: Mode) -> rustix::io::Result<()> {
     match mkdirat(&parent, name, mode) {
         Ok(()) => fsync(parent),
         Err(Errno::EXIST) => Ok(()),
@@ -182,8 +176,9 @@ pub(super) fn private_folder(parent: impl AsFd, name: &str) -> rustix::io::Resul
     folder(parent, name)
 }
 
-/// A directory that is there; a symbolic link is none.
-pub(super) fn folder(parent: impl AsFd, name: &str) -> rustix::io::Result<OwnedFd> {
+/// A directory that is there, open so that it can be listed, synced and staged in; a symbolic link
+/// is none.
+fn folder(parent: impl AsFd, name: &str) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat(parent, name, flags, Mode::empty())
 }

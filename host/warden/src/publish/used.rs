@@ -1,13 +1,11 @@
 //! What the workspaces hold, for those who only look: nothing is made, opened for writing or swept.
 
-use super::open::open_existing;
+use super::open::{existing_root, open_existing};
 use super::place::HOLDERS;
 use super::temp::PREFIX;
 use super::walk::{self, HiddenNames};
 use crate::stop::StopReason;
 use cofferdam_core::capability::MOUNTS;
-use rustix::fd::OwnedFd;
-use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 use std::io;
 use std::path::Path;
@@ -22,7 +20,8 @@ pub fn measure_used(root: &Path, until: Instant) -> io::Result<Option<u64>> {
     let unreadable = |path: &Path, error: io::Error| {
         io::Error::new(error.kind(), format!("cannot read {}: {error}", path.display()))
     };
-    let Some(opened) = open(root).map_err(|error| unreadable(root, error))? else { return Ok(Some(0)) };
+    let opened = existing_root(root).map_err(|error| unreadable(root, error))?;
+    let Some(opened) = opened else { return Ok(Some(0)) };
     let late = || (Instant::now() >= until).then_some(StopReason::Deadline);
     let mounts = MOUNTS.iter().map(|mount| (mount.trim_start_matches('/'), HiddenNames::AtRoot));
     let mut total = 0u64;
@@ -49,14 +48,6 @@ pub fn count_left_behind(root: &Path, before: SystemTime) -> usize {
         changed.is_ok_and(|changed| changed < before)
     });
     old.count()
-}
-
-fn open(root: &Path) -> io::Result<Option<OwnedFd>> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    match openat(CWD, root, flags, Mode::empty()) {
-        Err(Errno::NOENT) => Ok(None),
-        opened => Ok(Some(opened?)),
-    }
 }
 
 #[cfg(test)]

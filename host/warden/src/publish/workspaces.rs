@@ -6,12 +6,11 @@
 //! in.
 
 use super::identity::FileIdentity;
-use super::open::{FolderOpener, OpenError, make, mount_mode, open_root, private_folder, umask};
+use super::open::{FolderOpener, OpenError, open_root, private_folder, umask};
 use super::place::{FileOwner, SESSIONS, TMP, USERS};
 use super::quota::Quota;
 use super::temp::{StagingFolder, StagingMethod};
 use super::{Config, Inner, SessionFolder, Workspace, resolve};
-use cofferdam_core::capability::MOUNTS;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::lock::lock;
 use rustix::fd::{AsFd, OwnedFd};
@@ -201,12 +200,7 @@ impl Workspaces {
     }
 
     fn open_user(&self, place: &FileOwner, name: &str) -> Result<Workspace, OpenError> {
-        let base = self.base(place)?;
-        for mount in MOUNTS.iter().map(|mount| mount.trim_start_matches('/')) {
-            let made = make(&base, mount, mount_mode(mount));
-            made.map_err(|errno| self.opening.failed(&format!("{name}{mount}"), errno))?;
-        }
-        Ok(self.workspace(self.opening.mounts(&base, name)?, None))
+        Ok(self.workspace(self.opening.mounts(&self.base(place)?, name)?, None))
     }
 
     fn open_session(&self, place: &FileOwner, session: &str, name: &str) -> Result<Workspace, OpenError> {
@@ -216,7 +210,6 @@ impl Workspaces {
         let all = format!("{}{SESSIONS}", place.for_user().folder());
         let sessions = private_folder(self.base(place)?, SESSIONS).map_err(|errno| failed(&all, errno))?;
         let folder = hold(&sessions, session).map_err(|errno| failed(name, errno))?;
-        make(&folder, "tmp", mount_mode("tmp")).map_err(|errno| failed(&format!("{name}tmp"), errno))?;
         let tmp = self.opening.mount(&folder, TMP, name)?;
         let mount = |mount: &Arc<StagingFolder>| if mount.guest == TMP { tmp.clone() } else { mount.clone() };
         let mounts = user.inner.mounts.iter().map(mount).collect();

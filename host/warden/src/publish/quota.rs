@@ -15,7 +15,6 @@ use cofferdam_core::limits::ByteSize;
 use cofferdam_core::lock::lock;
 use cofferdam_policy::GuestPath;
 use rustix::fd::OwnedFd;
-use rustix::io::Errno;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -59,13 +58,6 @@ struct Measured {
     took: Duration,
 }
 
-/// Why bytes were not granted.
-enum QuotaRefusal {
-    Full,
-    Stopped(StopReason),
-    Unreadable(Errno),
-}
-
 impl Quota {
     /// Nothing is measured yet.
     pub(super) fn new(limit: ByteSize, mounts: Vec<Arc<StagingFolder>>, root: Arc<OwnedFd>) -> Self {
@@ -102,32 +94,33 @@ impl Quota {
         state.landed = state.landed.saturating_sub(freed);
     }
 
-    /// Grants `bytes` to a staged file.
-    fn take(&self, bytes: u64, stop: StopCheck<'_>) -> Result<(), QuotaRefusal> {
+    /// Grants `bytes` to the file staged for `path`.
+    fn take(&self, path: &GuestPath, bytes: u64, stop: StopCheck<'_>) -> Result<(), PublishError> {
         let mut state = lock(&self.state);
         if state.last.as_ref().is_none_or(|m| m.at.elapsed() > MEASURED_AGE_MAX) {
-            state = self.measure(state, stop)?;
+            state = self.measure(state, path, stop)?;
         }
         if !state.fits(bytes, self.limit()) && state.may_measure_again() {
-            state = self.measure(state, stop)?;
+            state = self.measure(state, path, stop)?;
         }
         if !state.fits(bytes, self.limit()) {
-            return Err(QuotaRefusal::Full);
+            return Err(PublishError::WorkspaceQuota { path: path.clone(), limit: self.limit() });
         }
         state.staged += bytes;
         Ok(())
     }
 
-    /// Measures, or waits for the thread that is measuring.
+    /// Measures for `path`, or waits for the thread that is measuring.
     fn measure<'a>(
         &'a self,
         mut state: MutexGuard<'a, QuotaState>,
+        path: &GuestPath,
         stop: StopCheck<'_>,
-    ) -> Result<MutexGuard<'a, QuotaState>, QuotaRefusal> {
+    ) -> Result<MutexGuard<'a, QuotaState>, PublishError> {
         if state.walking {
             while state.walking {
                 if let Some(stop) = stop() {
-                    return Err(QuotaRefusal::Stopped(stop));
+                    return Err(stop.error(path));
                 }
                 let waited = self.walked.wait_timeout(state, STOP_CHECK_EVERY);
                 state = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -141,7 +134,7 @@ impl Quota {
         state.landed_in_walk = 0;
         drop(state);
         let began = Instant::now();
-        let bytes = self.walk(stop);
+        let bytes = self.walk(path, stop);
         let mut state = lock(&self.state);
         state.walking = false;
         self.walked.notify_all();
@@ -150,19 +143,18 @@ impl Quota {
         Ok(state)
     }
 
-    fn walk(&self, stop: StopCheck<'_>) -> Result<u64, QuotaRefusal> {
+    fn walk(&self, path: &GuestPath, stop: StopCheck<'_>) -> Result<u64, PublishError> {
+        let failed = |errno| PublishError::from_io(path, "measuring the workspace", errno);
+        let stopped = |stop: StopReason| stop.error(path);
         let mut total = 0u64;
         for mount in &self.mounts {
-            let bytes =
-                walk::measure(&*mount.dir, HiddenNames::AtRoot, stop).map_err(QuotaRefusal::Unreadable)?;
-            total = total.saturating_add(bytes.map_err(QuotaRefusal::Stopped)?);
+            let bytes = walk::measure(&*mount.dir, HiddenNames::AtRoot, stop).map_err(failed)?;
+            total = total.saturating_add(bytes.map_err(stopped)?);
         }
         for places in HOLDERS {
-            let found = open_existing(&self.root, places).map_err(QuotaRefusal::Unreadable)?;
-            let Some(folder) = found else { continue };
-            let bytes =
-                walk::measure(folder, HiddenNames::Anywhere, stop).map_err(QuotaRefusal::Unreadable)?;
-            total = total.saturating_add(bytes.map_err(QuotaRefusal::Stopped)?);
+            let Some(folder) = open_existing(&self.root, places).map_err(failed)? else { continue };
+            let bytes = walk::measure(folder, HiddenNames::Anywhere, stop).map_err(failed)?;
+            total = total.saturating_add(bytes.map_err(stopped)?);
         }
         Ok(total)
     }
@@ -198,19 +190,9 @@ impl Reservation {
         bytes: u64,
         stop: StopCheck<'_>,
     ) -> Result<(), PublishError> {
-        match self.quota.take(bytes, stop) {
-            Ok(()) => {
-                self.bytes += bytes;
-                Ok(())
-            }
-            Err(QuotaRefusal::Full) => {
-                Err(PublishError::WorkspaceQuota { path: path.clone(), limit: self.quota.limit() })
-            }
-            Err(QuotaRefusal::Stopped(stop)) => Err(stop.error(path)),
-            Err(QuotaRefusal::Unreadable(errno)) => {
-                Err(PublishError::from_io(path, "measuring the workspace", errno))
-            }
-        }
+        self.quota.take(path, bytes, stop)?;
+        self.bytes += bytes;
+        Ok(())
     }
 
     /// The file is on disk, where it took the place of `freed` bytes.

@@ -5,11 +5,12 @@
 //! of sight, so that a session that comes back has a new one at once. It follows no symbolic link,
 //! and enters nothing but the folders that the gateway itself made.
 
+use super::identity::FileIdentity;
 use super::open::open_existing;
 use super::place::{SESSIONS, USERS};
 use super::sweep::{SWEPT_ENTRIES_MAX, SweepResult, sweep};
 use super::temp::{self, PREFIX};
-use super::workspaces::{Workspaces, is_named};
+use super::workspaces::Workspaces;
 use cap_std::fs::Dir;
 use cofferdam_core::capability::MOUNTS;
 use rustix::fd::OwnedFd;
@@ -86,7 +87,7 @@ impl Workspaces {
             Err(errno) => return Err(errno),
         }
         // A call may have come and gone since.
-        if !is_older(&fstat(&folder)?, age, now) || !is_named(sessions, name, &folder)? {
+        if !is_older(&fstat(&folder)?, age, now) || !FileIdentity::of(&folder)?.has_name(sessions, name)? {
             return Ok(false);
         }
         temp::rename_directory(sessions, name, sessions, &temp::random_name()).map(|()| true)

@@ -1,9 +1,12 @@
 //! Whether a name still stands for what was looked at. A name may be given to something else at any
 //! time; a file number (inode), while a handle on it is open, may not.
 
+use super::resolve;
 use cofferdam_core::audit::EntryKind;
 use cofferdam_policy::PathSnapshot;
-use rustix::fs::{FileType, Stat};
+use rustix::fd::AsFd;
+use rustix::fs::{FileType, Stat, fstat};
+use rustix::io::Result;
 
 /// Which file, directory or other thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +20,16 @@ impl FileIdentity {
     pub(super) fn from_stat(stat: &Stat) -> Self {
         let kind = FileType::from_raw_mode(stat.st_mode).as_raw_mode();
         Self { device: stat.st_dev, inode: stat.st_ino, kind }
+    }
+
+    /// That of an open file.
+    pub(super) fn of(file: impl AsFd) -> Result<Self> {
+        Ok(Self::from_stat(&fstat(file)?))
+    }
+
+    /// Whether a name stands for it.
+    pub(super) fn has_name(&self, parent: impl AsFd, name: &str) -> Result<bool> {
+        Ok(resolve::handle(parent, name)?.is_some_and(|(_, found)| Self::from_stat(&found) == *self))
     }
 
     pub(super) fn inode(&self) -> u64 {

@@ -81,13 +81,8 @@ pub(super) fn hold(
         }
     }
     // Its holder may have replaced it.
-    let now = resolve::handle(parent, leaf)?;
-    Ok(match now {
-        Some((_, now)) if FileIdentity::from_stat(&now) == FileIdentity::from_stat(old) => {
-            LockWait::Taken(file)
-        }
-        _ => LockWait::Exchanged,
-    })
+    let is_still_it = FileIdentity::from_stat(old).has_name(parent, leaf)?;
+    Ok(if is_still_it { LockWait::Taken(file) } else { LockWait::Exchanged })
 }
 
 /// The same for a change that was promised nothing: where the file cannot be locked it goes on

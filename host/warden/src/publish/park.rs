@@ -4,9 +4,9 @@
 //! It is locked for as long as the call has it, so that another process's sweep spares it; what a
 //! crash leaves of it, the next start sweeps. It refuses to replace anything.
 
+use super::identity::FileIdentity;
 use super::resolve;
 use super::temp::{StagingFolder, TempName, link_open_file, lock_new, rename_new, with_new_name};
-use super::workspaces::is_named;
 use cap_std::fs::Dir;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode, OFlags, chmodat, fchmod, mkdirat, renameat, unlinkat};
@@ -77,7 +77,7 @@ fn lock_folder(mount: &StagingFolder, name: &str) -> Result<OwnedFd> {
         dir => dir?,
     };
     lock_new(&dir)?;
-    if is_named(&*mount.dir, name, &dir)? { Ok(dir) } else { Err(Errno::EXIST) }
+    if FileIdentity::of(&dir)?.has_name(&*mount.dir, name)? { Ok(dir) } else { Err(Errno::EXIST) }
 }
 
 /// The parked file of this name, open again, with the mode that it has: one may be that of a file

@@ -236,10 +236,7 @@ impl PlannedRemove {
         let _ = flock(&dir, FlockOperation::NonBlockingLockExclusive);
         let temp = self.hide(parent, leaf)?;
         let root = &*self.mount.dir;
-        let is_it = resolve::handle(root, &temp).is_ok_and(|found| {
-            found.is_some_and(|(_, stat)| FileIdentity::from_stat(&stat) == self.identity)
-        });
-        if !is_it {
+        if !self.identity.has_name(root, &temp).unwrap_or(false) {
             // Somebody gave the name to something else in between: that gets it back.
             return Err(match temp::rename_new(root, &temp, parent, leaf) {
                 Ok(()) => self.replaced_error(),

@@ -214,9 +214,9 @@ impl PlannedRename {
             Err(Errno::NOENT) => return Err(self.replaced_error()),
             parent => parent.map_err(failed)?,
         };
-        match resolve::handle(&parent, leaf).map_err(failed)? {
-            Some((_, stat)) if FileIdentity::from_stat(&stat) == self.identity => Ok(parent),
-            _ => Err(self.replaced_error()),
+        match self.identity.has_name(&parent, leaf).map_err(failed)? {
+            true => Ok(parent),
+            false => Err(self.replaced_error()),
         }
     }
 
@@ -308,11 +308,9 @@ impl PlannedRename {
     /// Removes the old name, if it still is one of the file.
     fn unlink_source(&self, source: &OwnedFd) -> rustix::io::Result<()> {
         let (_, leaf) = resolve::split(&self.source);
-        match resolve::handle(source, leaf)? {
-            Some((_, stat)) if FileIdentity::from_stat(&stat) == self.identity => {
-                unlinkat(source, leaf, AtFlags::empty())
-            }
-            _ => Ok(()),
+        match self.identity.has_name(source, leaf)? {
+            true => unlinkat(source, leaf, AtFlags::empty()),
+            false => Ok(()),
         }
     }
 

@@ -10,13 +10,11 @@ use super::open::{FolderOpener, OpenError, open_root, private_folder, umask};
 use super::place::{FileOwner, SESSIONS, TMP, USERS};
 use super::quota::Quota;
 use super::temp::{StagingFolder, StagingMethod};
-use super::{Config, Inner, SessionFolder, Workspace, resolve};
+use super::{Config, Inner, SessionFolder, Workspace};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::lock::lock;
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{
-    FlockOperation, Mode, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, flock, fstat, fsync, futimens,
-};
+use rustix::fd::OwnedFd;
+use rustix::fs::{FlockOperation, Mode, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, flock, fsync, futimens};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::io;
@@ -252,18 +250,11 @@ fn hold(sessions: &OwnedFd, name: &str) -> rustix::io::Result<OwnedFd> {
         };
         match flock(&folder, FlockOperation::NonBlockingLockShared) {
             // It may have been renamed away in between.
-            Ok(()) if is_named(sessions, name, &folder)? => return Ok(folder),
+            Ok(()) if FileIdentity::of(&folder)?.has_name(sessions, name)? => return Ok(folder),
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => thread::sleep(ASK_EVERY),
             Err(errno) => return Err(errno),
         }
     }
     Err(Errno::BUSY)
-}
-
-/// Whether the name still stands for this folder.
-pub(super) fn is_named(parent: impl AsFd, name: &str, folder: &OwnedFd) -> rustix::io::Result<bool> {
-    let found = resolve::handle(parent, name)?;
-    let stat = fstat(folder)?;
-    Ok(found.is_some_and(|(_, found)| FileIdentity::from_stat(&found) == FileIdentity::from_stat(&stat)))
 }

@@ -56,12 +56,19 @@ impl From<rustix::io::Result<()>> for LandedAs {
     }
 }
 
-/// What came of one try.
-pub(super) enum LandAttempt {
-    /// It has its name, and what had it before gave back so many bytes.
-    Placed { freed: u64 },
-    /// Something changed between looking and acting.
-    Changed,
+/// Whether a name was given. It was not where it was taken, or its directory removed, since it was
+/// looked at.
+pub(super) fn is_placed(
+    placed: rustix::io::Result<()>,
+    target: &GuestPath,
+    failed: impl FnOnce(Errno) -> PublishError,
+) -> Result<bool, PublishError> {
+    match placed {
+        Ok(()) => Ok(true),
+        Err(Errno::EXIST | Errno::NOENT | Errno::ISDIR | Errno::NOTDIR | Errno::NOTEMPTY) => Ok(false),
+        Err(Errno::XDEV | Errno::BUSY) => Err(PublishError::other_mount(target)),
+        Err(errno) => Err(failed(errno)),
+    }
 }
 
 impl SealedFile {
@@ -125,7 +132,7 @@ impl SealedFile {
             // large file.
             let Some(held) = self.hold_old()? else { continue };
             let Some(parent) = parents::open_or_make(&mount, &self.place.path, umask)? else { continue };
-            if let LandAttempt::Placed { freed } = self.place_in(&parent.dir, &held)? {
+            if let Some(freed) = self.place_in(&parent.dir, &held)? {
                 drop(held);
                 self.reservation.land(freed);
                 return Ok(fsync(parent.keep()).into());
@@ -134,7 +141,9 @@ impl SealedFile {
         Err(PublishError::Unsettled { path: self.place.path })
     }
 
-    fn place_in(&mut self, parent: &OwnedFd, held: &HeldFile) -> Result<LandAttempt, PublishError> {
+    /// Tries once; the bytes that what had the name gave back. `None`: something changed between
+    /// looking and acting.
+    fn place_in(&mut self, parent: &OwnedFd, held: &HeldFile) -> Result<Option<u64>, PublishError> {
         let (_, leaf) = resolve::split(&self.place.path);
         let found = resolve::entry(parent, leaf)
             .map_err(|errno| resolve::explain(&self.place.mount.dir, &self.place.path, errno))?;
@@ -145,14 +154,14 @@ impl SealedFile {
         resolve::may_take(&found, &self.place.path, self.place.disposition, EntryKind::File)?;
         match found {
             ResolvedEntry::File(old) if held.is(&old) => self.take_over_name(parent, &old),
-            ResolvedEntry::File(_) => Ok(LandAttempt::Changed),
+            ResolvedEntry::File(_) => Ok(None),
             // Nothing has it: all else was refused.
             _ => self.give_new_name(parent),
         }
     }
 
     /// The name is free: takes it, unless somebody else does first.
-    fn give_new_name(&mut self, parent: &OwnedFd) -> Result<LandAttempt, PublishError> {
+    fn give_new_name(&mut self, parent: &OwnedFd) -> Result<Option<u64>, PublishError> {
         self.set_mode(self.place.inner.new_file_mode())?;
         let path = self.place.path.clone();
         let (_, leaf) = resolve::split(&path);
@@ -171,7 +180,7 @@ impl SealedFile {
     ///
     /// The step goes through a temporary name in the mount's root, whose removal is not synced:
     /// should a power loss bring it back, the next start sweeps it.
-    fn take_over_name(&mut self, parent: &OwnedFd, old: &Stat) -> Result<LandAttempt, PublishError> {
+    fn take_over_name(&mut self, parent: &OwnedFd, old: &Stat) -> Result<Option<u64>, PublishError> {
         self.set_mode(Mode::from_raw_mode(old.st_mode & 0o777))?;
         if self.temp.is_none() {
             let mount = Arc::clone(&self.place.mount);
@@ -179,7 +188,7 @@ impl SealedFile {
             let failed = |e| PublishError::from_io(&self.place.path, "preparing the replacement", e);
             self.temp = Some(linked.map_err(failed)?);
         }
-        let Some(temp) = &mut self.temp else { return Ok(LandAttempt::Changed) };
+        let Some(temp) = &mut self.temp else { return Ok(None) };
         let (_, leaf) = resolve::split(&self.place.path);
         let placed = renameat(temp.dir(), temp.as_str(), parent, leaf);
         if placed.is_ok() {
@@ -226,17 +235,10 @@ impl SealedFile {
         Ok(Some(HeldFile::new(Some(&old), [file])))
     }
 
-    fn outcome(&self, placed: rustix::io::Result<()>, freed: u64) -> Result<LandAttempt, PublishError> {
+    fn outcome(&self, placed: rustix::io::Result<()>, freed: u64) -> Result<Option<u64>, PublishError> {
         let path = &self.place.path;
-        match placed {
-            Ok(()) => Ok(LandAttempt::Placed { freed }),
-            // The name was taken, or the parent removed, since it was looked at.
-            Err(Errno::EXIST | Errno::NOENT | Errno::ISDIR | Errno::NOTDIR | Errno::NOTEMPTY) => {
-                Ok(LandAttempt::Changed)
-            }
-            Err(Errno::XDEV | Errno::BUSY) => Err(PublishError::other_mount(path)),
-            Err(errno) => Err(PublishError::from_io(path, "giving it its name", errno)),
-        }
+        let failed = |errno| PublishError::from_io(path, "giving it its name", errno);
+        Ok(is_placed(placed, path, failed)?.then_some(freed))
     }
 
     /// Sealing set the mode that was right then; this corrects it where the old file changed since.

@@ -8,7 +8,7 @@
 use super::budget::CallBudget;
 use super::error::PublishError;
 use super::identity::{self, FileIdentity};
-use super::land::{LandAttempt, LandedAs, TRIES_MAX};
+use super::land::{LandedAs, TRIES_MAX, is_placed};
 use super::lock::{self, HeldFile};
 use super::plan::{self, PlannedChange};
 use super::remove::{self, ENTRIES_MAX};
@@ -196,7 +196,7 @@ impl PlannedRename {
                 continue;
             };
             let source = self.check_still_there()?;
-            if let LandAttempt::Placed { freed } = self.place(&source, &target.dir, &held)? {
+            if let Some(freed) = self.place(&source, &target.dir, &held)? {
                 drop(held);
                 self.inner.quota.release(freed);
                 // The new name first: a power loss in between leaves both names, never neither.
@@ -224,12 +224,14 @@ impl PlannedRename {
         plan::replaced_error(&self.source, self.approved_source.is_some())
     }
 
+    /// Tries once; the bytes that what had the new name gave back. `None`: something changed
+    /// between looking and acting.
     fn place(
         &self,
         source: &OwnedFd,
         target: &OwnedFd,
         held: &HeldFile,
-    ) -> Result<LandAttempt, PublishError> {
+    ) -> Result<Option<u64>, PublishError> {
         let (_, leaf) = resolve::split(&self.target);
         let found = resolve::handle(target, leaf)
             .map_err(|errno| resolve::explain(&self.to.dir, &self.target, errno))?;
@@ -237,7 +239,7 @@ impl PlannedRename {
         resolve::may_take(&entry, &self.target, self.disposition, self.identity.kind())?;
         let old = if let ResolvedEntry::File(old) = &entry { Some(old) } else { None };
         if old.is_some_and(|old| !held.is(old)) {
-            return Ok(LandAttempt::Changed);
+            return Ok(None);
         }
         // Under the locks: who held one of them until now may have written.
         plan::check_approved(source, &self.source, self.approved_source.as_deref())?;
@@ -322,24 +324,20 @@ impl PlannedRename {
         source: &OwnedFd,
         target: &OwnedFd,
         freed: u64,
-    ) -> Result<LandAttempt, PublishError> {
-        match renamed {
-            Ok(()) => {}
-            Err(Errno::EXIST | Errno::NOENT | Errno::ISDIR | Errno::NOTDIR | Errno::NOTEMPTY) => {
-                return Ok(LandAttempt::Changed);
-            }
-            Err(Errno::XDEV | Errno::BUSY) => return Err(PublishError::other_mount(&self.target)),
-            Err(errno) => return Err(PublishError::from_io(&self.source, "renaming it", errno)),
+    ) -> Result<Option<u64>, PublishError> {
+        let failed = |errno| PublishError::from_io(&self.source, "renaming it", errno);
+        if !is_placed(renamed, &self.target, failed)? {
+            return Ok(None);
         }
         let (_, leaf) = resolve::split(&self.target);
         let landed = match resolve::handle(target, leaf) {
             Ok(Some((_, stat))) => FileIdentity::from_stat(&stat),
             // Renamed, and somebody took it away since.
-            Ok(None) | Err(_) => return Ok(LandAttempt::Placed { freed }),
+            Ok(None) | Err(_) => return Ok(Some(freed)),
         };
         // Without any name, it was there and somebody replaced it since.
         if landed == self.identity || fstat(&self.handle).is_ok_and(|stat| stat.st_nlink == 0) {
-            return Ok(LandAttempt::Placed { freed });
+            return Ok(Some(freed));
         }
         match temp::rename_new(target, leaf, source, resolve::split(&self.source).1) {
             Ok(()) => Err(PublishError::Crossed { path: self.source.clone(), target: self.target.clone() }),

@@ -3,8 +3,6 @@
 //! It refuses to replace anything but a regular file, and replaces the name, never what the name
 //! leads to: another hard link keeps its content. What was prepared and did not land is taken back.
 
-use super::budget::CallBudget;
-use super::copy::CopyJob;
 use super::digest::RunningHash;
 use super::error::PublishError;
 use super::lock::{self, HeldFile, LockWait};
@@ -38,7 +36,6 @@ pub(crate) struct SealedFile {
     reservation: Reservation,
     sha256: String,
     mode: Mode,
-    budget: Arc<CallBudget>,
 }
 
 /// How a change was made.
@@ -72,9 +69,9 @@ pub(super) fn is_placed(
 }
 
 impl SealedFile {
-    pub(super) fn new(place: StageTarget, body: StageBody, mode: Mode, budget: Arc<CallBudget>) -> Self {
+    pub(super) fn new(place: StageTarget, body: StageBody, mode: Mode) -> Self {
         let StageBody { file, temp, bytes, digest, reservation } = body;
-        Self { place, file: Some(file), temp, bytes, reservation, sha256: digest.finish(), mode, budget }
+        Self { place, file: Some(file), temp, bytes, reservation, sha256: digest.finish(), mode }
     }
 
     /// The mount that it will be in.
@@ -212,13 +209,13 @@ impl SealedFile {
         let Some((parent, old)) = replaced else { return Ok(Some(HeldFile::default())) };
         // Told before anybody waits; who holds the lock may still write, so it is looked at again.
         self.check_approved(&parent)?;
-        let stop = || self.budget.stop();
+        let stop = || self.place.budget.stop();
         let Some(expected) = &self.place.expected else {
             let lock = lock::hold_if_possible(&parent, leaf, &old, stop);
             let lock = lock.map_err(|stop| stop.error(path))?;
             return Ok(lock.map(|lock| HeldFile::new(Some(&old), lock)));
         };
-        let job = CopyJob { path, budget: &self.budget };
+        let job = self.place.job();
         let file = match lock::hold(&parent, leaf, &old, stop) {
             Ok(LockWait::Taken(file)) => file,
             Ok(LockWait::Exchanged) => return Ok(None),

@@ -54,10 +54,9 @@ pub(crate) use stage::StagedFile;
 use cap_std::fs::Dir;
 use cofferdam_core::limits::{ByteSize, TimeSpan};
 use cofferdam_policy::GuestPath;
-use quota::{Quota, Reservation};
+use quota::Quota;
 use rustix::fd::OwnedFd;
 use rustix::fs::Mode;
-use stage::StageBody;
 use std::path::PathBuf;
 use std::sync::Arc;
 use temp::StagingFolder;
@@ -128,36 +127,5 @@ impl Workspace {
     /// The directory behind a mount's guest name: `/shared`, `/tmp` or `/vault`.
     pub(crate) fn mount(&self, guest: &str) -> Option<&Arc<Dir>> {
         self.inner.mount(guest).map(|mount| &mount.dir)
-    }
-
-    /// An empty file that will become `path` if it is sealed and published.
-    ///
-    /// # Errors
-    /// What is already wrong with the path is told now, before anybody writes for nothing.
-    pub(crate) fn stage(
-        &self,
-        path: &GuestPath,
-        disposition: Disposition,
-        budget: &Arc<CallBudget>,
-    ) -> Result<StagedFile, PublishError> {
-        budget.check(path)?;
-        let disposition = budget.disposition(path, disposition);
-        let mount = Arc::clone(self.inner.mount_of(path)?);
-        stage::precheck(&mount, path, disposition)?;
-        budget.take_change(path)?;
-        let (file, temp) = temp::create(&mount).map_err(|e| PublishError::from_io(path, "staging it", e))?;
-        let reservation = Reservation::new(&self.inner.quota);
-        let body = StageBody { file, temp, bytes: 0, digest: digest::RunningHash::new(), reservation };
-        let (inner, path) = (Arc::clone(&self.inner), path.clone());
-        let place = stage::StageTarget {
-            inner,
-            mount,
-            path,
-            disposition,
-            expected: None,
-            approved: None,
-            mode: None,
-        };
-        Ok(StagedFile::new(place, body, Arc::clone(budget)))
     }
 }

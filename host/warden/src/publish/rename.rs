@@ -15,7 +15,7 @@ use super::remove::{self, ENTRIES_MAX};
 use super::resolve::{self, ResolvedEntry};
 use super::temp::{self, StagingFolder};
 use super::tree::{Uncounted, Unreadable};
-use super::{Contents, Disposition, Inner, Workspace, parents, source, walk};
+use super::{Contents, Disposition, Inner, Workspace, parents, source, stage, walk};
 use cofferdam_core::audit::{EntryKind, MoveRecord};
 use cofferdam_core::host_call::Planning;
 use cofferdam_policy::{ExpectedEntry, GuestPath, PathSnapshot};
@@ -69,9 +69,7 @@ impl Workspace {
         if target.is_mount() {
             return Err(PublishError::IsAMount { path: target.clone() });
         }
-        let taken = resolve::entry(&to.dir, target.below_mount())
-            .map_err(|errno| resolve::explain(&to.dir, target, errno))?;
-        resolve::may_take(&taken, target, disposition, identity.kind())?;
+        stage::precheck(to, target, disposition, identity.kind())?;
         let across = is_across(from, to)
             .map_err(|errno| PublishError::from_io(target, "finding its directory", errno))?;
         if across && identity.kind() == EntryKind::Directory {
@@ -117,7 +115,7 @@ impl Workspace {
         let (file, stat) = source::reopen(handle).map_err(failed)?;
         let version = identity::snapshot(&stat);
         let mut copy = self.stage(target, disposition, budget)?;
-        copy.append_unknown(&file, u64::try_from(stat.st_size).unwrap_or(0))?;
+        copy.append_from(&file, u64::try_from(stat.st_size).unwrap_or(0), None)?;
         if identity::snapshot(&fstat(&file).map_err(failed)?) != version {
             return Err(PublishError::Exchanged { path: source.clone() });
         }

@@ -11,8 +11,8 @@ use super::land::SealedFile;
 use super::quota::Reservation;
 use super::resolve::{self, ResolvedEntry};
 use super::source::{self, LinkRule};
-use super::temp::{StagingFolder, TempName};
-use super::{Disposition, Inner};
+use super::temp::{self, StagingFolder, TempName};
+use super::{Disposition, Inner, Workspace};
 use cofferdam_core::audit::{EntryKind, FileFacts};
 use cofferdam_core::tool::ErrorCode;
 use cofferdam_policy::{ExpectedEntry, GuestPath, PathSnapshot};
@@ -25,15 +25,15 @@ use std::sync::Arc;
 pub(crate) struct StagedFile {
     place: StageTarget,
     body: StageBody,
-    budget: Arc<CallBudget>,
     failed: Option<ErrorCode>,
 }
 
-/// Where a staged file wants to go.
+/// Where a staged file wants to go, and on whose share.
 pub(super) struct StageTarget {
     pub(super) inner: Arc<Inner>,
     pub(super) mount: Arc<StagingFolder>,
     pub(super) path: GuestPath,
+    pub(super) budget: Arc<CallBudget>,
     pub(super) disposition: Disposition,
     /// What the file that it replaces must be.
     pub(super) expected: Option<[u8; 32]>,
@@ -42,6 +42,13 @@ pub(super) struct StageTarget {
     /// The mode that it shall have, and not that of what was there; for the copy of a file that
     /// moves.
     pub(super) mode: Option<Mode>,
+}
+
+impl StageTarget {
+    /// The work for it.
+    pub(super) fn job(&self) -> CopyJob<'_> {
+        CopyJob { path: &self.path, budget: &self.budget }
+    }
 }
 
 /// What there is of it so far.
@@ -66,19 +73,54 @@ impl StageBody {
     }
 }
 
-/// Whether `path` could be published now. The decision without a race is made when publishing.
+/// Whether something of this kind could get the name `path` now. The decision without a race is
+/// made when publishing.
 pub(super) fn precheck(
     mount: &StagingFolder,
     path: &GuestPath,
     disposition: Disposition,
+    kind: EntryKind,
 ) -> Result<ResolvedEntry, PublishError> {
     if path.is_mount() {
         return Err(PublishError::IsADirectory { path: path.clone() });
     }
     let entry = resolve::entry(&mount.dir, path.below_mount())
         .map_err(|errno| resolve::explain(&mount.dir, path, errno))?;
-    resolve::may_take(&entry, path, disposition, EntryKind::File)?;
+    resolve::may_take(&entry, path, disposition, kind)?;
     Ok(entry)
+}
+
+impl Workspace {
+    /// An empty file that will become `path` if it is sealed and published.
+    ///
+    /// # Errors
+    /// What is already wrong with the path is told now, before anybody writes for nothing.
+    pub(crate) fn stage(
+        &self,
+        path: &GuestPath,
+        disposition: Disposition,
+        budget: &Arc<CallBudget>,
+    ) -> Result<StagedFile, PublishError> {
+        budget.check(path)?;
+        let disposition = budget.disposition(path, disposition);
+        let mount = Arc::clone(self.inner.mount_of(path)?);
+        precheck(&mount, path, disposition, EntryKind::File)?;
+        budget.take_change(path)?;
+        let (file, temp) = temp::create(&mount).map_err(|e| PublishError::from_io(path, "staging it", e))?;
+        let reservation = Reservation::new(&self.inner.quota);
+        let body = StageBody { file, temp, bytes: 0, digest: RunningHash::new(), reservation };
+        let place = StageTarget {
+            inner: Arc::clone(&self.inner),
+            mount,
+            path: path.clone(),
+            budget: Arc::clone(budget),
+            disposition,
+            expected: None,
+            approved: None,
+            mode: None,
+        };
+        Ok(StagedFile { place, body, failed: None })
+    }
 }
 
 impl StagedFile {
@@ -88,10 +130,6 @@ impl StagedFile {
         self.body.bytes
     }
 
-    pub(super) fn new(place: StageTarget, body: StageBody, budget: Arc<CallBudget>) -> Self {
-        Self { place, body, budget, failed: None }
-    }
-
     /// Appends `bytes`.
     ///
     /// # Errors
@@ -99,8 +137,7 @@ impl StagedFile {
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), PublishError> {
         self.run_step(|staged| {
             staged.admit(bytes.len() as u64)?;
-            let job = CopyJob { path: &staged.place.path, budget: &staged.budget };
-            let body = &mut staged.body;
+            let (job, body) = (staged.place.job(), &mut staged.body);
             body.digest.resume(&job, &body.file, body.bytes)?;
             body.put(&job, bytes)
         })
@@ -118,7 +155,7 @@ impl StagedFile {
         self.run_step(|staged| {
             staged.admit(bytes.len() as u64)?;
             staged.body.digest = RunningHash::Known(*sha256);
-            staged.body.put(&CopyJob { path: &staged.place.path, budget: &staged.budget }, bytes)
+            staged.body.put(&staged.place.job(), bytes)
         })
     }
 
@@ -136,20 +173,7 @@ impl StagedFile {
         if len == 0 {
             return self.write(&[]);
         }
-        self.run_step(|staged| {
-            staged.admit(len)?;
-            let job = CopyJob { path: &staged.place.path, budget: &staged.budget };
-            let body = &mut staged.body;
-            let before = body.bytes;
-            if before == 0 {
-                body.digest = RunningHash::Known(*sha256);
-            } else {
-                body.digest.resume(&job, &body.file, before)?;
-            }
-            copy::append(&job, source, len, &body.file, before)?;
-            body.bytes += len;
-            body.digest.update_from(&job, &body.file, before..body.bytes)
-        })
+        self.run_step(|staged| staged.append_from(source, len, Some(*sha256)).map(drop))
     }
 
     /// Appends the workspace file `path`, as long as it is now, and returns what was appended.
@@ -170,21 +194,33 @@ impl StagedFile {
             let mount = staged.place.inner.mount_of(path)?;
             let (file, stat) = source::open(mount, path, links, expected)?;
             let bytes = u64::try_from(stat.st_size).unwrap_or(0);
-            let sha256 = staged.append_unknown(&file, bytes)?;
+            let sha256 = staged.append_from(&file, bytes, None)?;
             Ok(FileFacts { path: path.to_string(), bytes, sha256: hex::encode(sha256) })
         })
     }
 
-    /// Appends the first `len` bytes of `source`; returns the SHA-256 of what was staged of it.
-    pub(super) fn append_unknown(&mut self, source: &File, len: u64) -> Result<[u8; 32], PublishError> {
+    /// Appends the first `len` bytes of `source`, whose SHA-256 may be known; returns that of what
+    /// was staged of it.
+    pub(super) fn append_from(
+        &mut self,
+        source: &File,
+        len: u64,
+        known: Option<[u8; 32]>,
+    ) -> Result<[u8; 32], PublishError> {
         self.admit(len)?;
-        let job = CopyJob { path: &self.place.path, budget: &self.budget };
-        let body = &mut self.body;
+        let (job, body) = (self.place.job(), &mut self.body);
         let before = body.bytes;
-        body.digest.resume(&job, &body.file, before)?;
+        match known {
+            Some(sha256) if before == 0 => body.digest = RunningHash::Known(sha256),
+            _ => body.digest.resume(&job, &body.file, before)?,
+        }
         copy::append(&job, source, len, &body.file, before)?;
         body.bytes += len;
-        body.digest.update_and_hash(&job, &body.file, before..body.bytes)
+        let part = before..body.bytes;
+        match known {
+            Some(sha256) => body.digest.update_from(&job, &body.file, part).map(|()| sha256),
+            None => body.digest.update_and_hash(&job, &body.file, part),
+        }
     }
 
     /// Gives it the mode and the times of the file that moves here, not of the one that it
@@ -214,9 +250,9 @@ impl StagedFile {
     pub(crate) fn seal(mut self) -> Result<SealedFile, PublishError> {
         let mode = self.run_step(|staged| {
             let place = &staged.place;
-            staged.budget.check(&place.path)?;
+            place.budget.check(&place.path)?;
             let failed = |errno| PublishError::from_io(&place.path, "syncing it", errno);
-            let mode = match precheck(&place.mount, &place.path, place.disposition)? {
+            let mode = match precheck(&place.mount, &place.path, place.disposition, EntryKind::File)? {
                 ResolvedEntry::File(old) => Mode::from_raw_mode(old.st_mode & 0o777),
                 // Told early; that it is the file that was read is found when publishing.
                 _ if place.expected.is_some() => {
@@ -229,7 +265,7 @@ impl StagedFile {
             fsync(&staged.body.file).map_err(failed)?;
             Ok(mode)
         })?;
-        Ok(SealedFile::new(self.place, self.body, mode, self.budget))
+        Ok(SealedFile::new(self.place, self.body, mode))
     }
 
     /// Runs `step`; after a failure every further step is refused with the same code.
@@ -247,7 +283,7 @@ impl StagedFile {
 
     /// Takes `bytes` of both quotas, or none of the workspace's.
     fn admit(&mut self, bytes: u64) -> Result<(), PublishError> {
-        let (path, budget) = (&self.place.path, &self.budget);
+        let StageTarget { path, budget, .. } = &self.place;
         budget.check(path)?;
         budget.spend(path, bytes)?;
         self.body.reservation.grow(path, bytes, &|| budget.stop())

@@ -1,8 +1,9 @@
 //! The SHA-256 of a staged file, computed as it grows; or taken over from an attachment that is all
 //! of it. It never guesses: as soon as anything follows, what is there is read back and hashed.
 
-use super::copy::{self, CopyJob};
+use super::copy;
 use super::error::PublishError;
+use super::stage::StageTarget;
 use sha2::{Digest as _, Sha256};
 use std::fs::File;
 use std::ops::Range;
@@ -23,10 +24,15 @@ impl RunningHash {
     }
 
     /// Makes ready for more: a hash that was taken over is replaced by one that can go on.
-    pub(super) fn resume(&mut self, job: &CopyJob<'_>, file: &File, bytes: u64) -> Result<(), PublishError> {
+    pub(super) fn resume(
+        &mut self,
+        place: &StageTarget,
+        file: &File,
+        bytes: u64,
+    ) -> Result<(), PublishError> {
         if matches!(self, Self::Known(_)) {
             let mut fresh = Self::new();
-            fresh.update_from(job, file, 0..bytes)?;
+            fresh.update_from(place, file, 0..bytes)?;
             *self = fresh;
         }
         Ok(())
@@ -42,12 +48,12 @@ impl RunningHash {
     /// Goes on with a part of `file`, unless it is part of what is known.
     pub(super) fn update_from(
         &mut self,
-        job: &CopyJob<'_>,
+        place: &StageTarget,
         file: &File,
         part: Range<u64>,
     ) -> Result<(), PublishError> {
         let Self::Streaming(hasher) = self else { return Ok(()) };
-        copy::for_each_buffer(job, file, part, |_, bytes| {
+        copy::for_each_buffer(place, file, part, |_, bytes| {
             hasher.update(bytes);
             Ok(())
         })
@@ -56,16 +62,16 @@ impl RunningHash {
     /// Goes on with a part of `file`, and returns the SHA-256 of that part alone.
     pub(super) fn update_and_hash(
         &mut self,
-        job: &CopyJob<'_>,
+        place: &StageTarget,
         file: &File,
         part: Range<u64>,
     ) -> Result<[u8; 32], PublishError> {
         if part.start == 0 {
-            self.update_from(job, file, part)?;
+            self.update_from(place, file, part)?;
             return Ok(self.clone().into_bytes());
         }
         let mut alone = Sha256::new();
-        copy::for_each_buffer(job, file, part, |_, bytes| {
+        copy::for_each_buffer(place, file, part, |_, bytes| {
             self.update(bytes);
             alone.update(bytes);
             Ok(())

@@ -83,9 +83,7 @@ impl SealedFile {
     pub(super) fn park(&mut self, park: &Arc<ParkFolder>) -> Result<(), PublishError> {
         if let Some(file) = &self.file {
             let parked = park.take(file, &mut self.temp);
-            self.temp = Some(
-                parked.map_err(|errno| PublishError::from_io(&self.place.path, "setting it aside", errno))?,
-            );
+            self.temp = Some(parked.map_err(self.place.failed("setting it aside"))?);
             self.file = None;
         }
         Ok(())
@@ -97,7 +95,7 @@ impl SealedFile {
             (Some(file), _) => file,
             (None, temp) => {
                 let opened = temp.as_ref().ok_or(Errno::BADF).and_then(|temp| park::reopen(temp, self.mode));
-                opened.map_err(|errno| PublishError::from_io(&self.place.path, "opening it again", errno))?
+                opened.map_err(self.place.failed("opening it again"))?
             }
         };
         Ok(self.file.insert(file))
@@ -182,8 +180,7 @@ impl SealedFile {
         if self.temp.is_none() {
             let mount = Arc::clone(&self.place.mount);
             let linked = TempName::link(&mount, self.file()?);
-            let failed = |e| PublishError::from_io(&self.place.path, "preparing the replacement", e);
-            self.temp = Some(linked.map_err(failed)?);
+            self.temp = Some(linked.map_err(self.place.failed("preparing the replacement"))?);
         }
         let Some(temp) = &mut self.temp else { return Ok(None) };
         let (_, leaf) = resolve::split(&self.place.path);
@@ -215,17 +212,16 @@ impl SealedFile {
             let lock = lock.map_err(|stop| stop.error(path))?;
             return Ok(lock.map(|lock| HeldFile::new(Some(&old), lock)));
         };
-        let job = self.place.job();
         let file = match lock::hold(&parent, leaf, &old, stop) {
             Ok(LockWait::Taken(file)) => file,
             Ok(LockWait::Exchanged) => return Ok(None),
             Ok(LockWait::Busy) => return Err(PublishError::Locked { path: path.clone() }),
             Ok(LockWait::Stopped(stop)) => return Err(stop.error(path)),
-            Err(errno) => return Err(job.failed("reading what it replaces")(errno)),
+            Err(errno) => return Err(self.place.failed("reading what it replaces")(errno)),
         };
-        let len = file.metadata().map_err(job.failed("reading what it replaces"))?.len();
+        let len = file.metadata().map_err(self.place.failed("reading what it replaces"))?.len();
         let mut digest = RunningHash::new();
-        digest.update_from(&job, &file, 0..len)?;
+        digest.update_from(&self.place, &file, 0..len)?;
         if digest.into_bytes() != *expected {
             return Err(PublishError::Changed { path: path.clone() });
         }
@@ -233,9 +229,8 @@ impl SealedFile {
     }
 
     fn outcome(&self, placed: rustix::io::Result<()>, freed: u64) -> Result<Option<u64>, PublishError> {
-        let path = &self.place.path;
-        let failed = |errno| PublishError::from_io(path, "giving it its name", errno);
-        Ok(is_placed(placed, path, failed)?.then_some(freed))
+        let failed = self.place.failed("giving it its name");
+        Ok(is_placed(placed, &self.place.path, failed)?.then_some(freed))
     }
 
     /// Sealing set the mode that was right then; this corrects it where the old file changed since.
@@ -244,7 +239,7 @@ impl SealedFile {
         if self.mode != mode {
             let file = self.file()?;
             let set = fchmod(file, mode).and_then(|()| fsync(file));
-            set.map_err(|e| PublishError::from_io(&self.place.path, "setting its mode", e))?;
+            set.map_err(self.place.failed("setting its mode"))?;
             self.mode = mode;
         }
         Ok(())

@@ -4,7 +4,7 @@
 //! Dropped, it is gone, and what it held of the workspace's quota is given back.
 
 use super::budget::CallBudget;
-use super::copy::{self, CopyJob};
+use super::copy;
 use super::digest::RunningHash;
 use super::error::PublishError;
 use super::land::SealedFile;
@@ -18,6 +18,7 @@ use cofferdam_core::tool::ErrorCode;
 use cofferdam_policy::{ExpectedEntry, GuestPath, PathSnapshot};
 use rustix::fs::{Mode, Stat, Timespec, Timestamps, fchmod, fsync, futimens};
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
@@ -45,9 +46,14 @@ pub(super) struct StageTarget {
 }
 
 impl StageTarget {
-    /// The work for it.
-    pub(super) fn job(&self) -> CopyJob<'_> {
-        CopyJob { path: &self.path, budget: &self.budget }
+    /// Goes on, unless the call should stop.
+    pub(super) fn check(&self) -> Result<(), PublishError> {
+        self.budget.check(&self.path)
+    }
+
+    /// The error for an answer of the system while `doing` something.
+    pub(super) fn failed<E: Into<io::Error>>(&self, doing: &'static str) -> impl Fn(E) -> PublishError {
+        move |source| PublishError::from_io(&self.path, doing, source)
     }
 }
 
@@ -62,10 +68,10 @@ pub(super) struct StageBody {
 
 impl StageBody {
     /// Writes `bytes` at the end, slice by slice.
-    fn put(&mut self, job: &CopyJob<'_>, bytes: &[u8]) -> Result<(), PublishError> {
+    fn put(&mut self, place: &StageTarget, bytes: &[u8]) -> Result<(), PublishError> {
         for slice in bytes.chunks(copy::SLICE_BYTES) {
-            job.check()?;
-            self.file.write_all_at(slice, self.bytes).map_err(job.failed("writing"))?;
+            place.check()?;
+            self.file.write_all_at(slice, self.bytes).map_err(place.failed("writing"))?;
             self.digest.update(slice);
             self.bytes += slice.len() as u64;
         }
@@ -137,9 +143,9 @@ impl StagedFile {
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), PublishError> {
         self.run_step(|staged| {
             staged.admit(bytes.len() as u64)?;
-            let (job, body) = (staged.place.job(), &mut staged.body);
-            body.digest.resume(&job, &body.file, body.bytes)?;
-            body.put(&job, bytes)
+            let Self { place, body, .. } = staged;
+            body.digest.resume(place, &body.file, body.bytes)?;
+            body.put(place, bytes)
         })
     }
 
@@ -155,7 +161,7 @@ impl StagedFile {
         self.run_step(|staged| {
             staged.admit(bytes.len() as u64)?;
             staged.body.digest = RunningHash::Known(*sha256);
-            staged.body.put(&staged.place.job(), bytes)
+            staged.body.put(&staged.place, bytes)
         })
     }
 
@@ -208,18 +214,18 @@ impl StagedFile {
         known: Option<[u8; 32]>,
     ) -> Result<[u8; 32], PublishError> {
         self.admit(len)?;
-        let (job, body) = (self.place.job(), &mut self.body);
+        let Self { place, body, .. } = self;
         let before = body.bytes;
         match known {
             Some(sha256) if before == 0 => body.digest = RunningHash::Known(sha256),
-            _ => body.digest.resume(&job, &body.file, before)?,
+            _ => body.digest.resume(place, &body.file, before)?,
         }
-        copy::append(&job, source, len, &body.file, before)?;
+        copy::append(place, source, len, &body.file, before)?;
         body.bytes += len;
         let part = before..body.bytes;
         match known {
-            Some(sha256) => body.digest.update_from(&job, &body.file, part).map(|()| sha256),
-            None => body.digest.update_and_hash(&job, &body.file, part),
+            Some(sha256) => body.digest.update_from(place, &body.file, part).map(|()| sha256),
+            None => body.digest.update_and_hash(place, &body.file, part),
         }
     }
 
@@ -233,8 +239,7 @@ impl StagedFile {
             last_access: time(stat.st_atime, stat.st_atime_nsec),
             last_modification: time(stat.st_mtime, stat.st_mtime_nsec),
         };
-        let failed = |errno| PublishError::from_io(&self.place.path, "setting its times", errno);
-        futimens(&self.body.file, &times).map_err(failed)
+        futimens(&self.body.file, &times).map_err(self.place.failed("setting its times"))
     }
 
     /// Publishes only over a regular file with this SHA-256, and fails with
@@ -250,8 +255,7 @@ impl StagedFile {
     pub(crate) fn seal(mut self) -> Result<SealedFile, PublishError> {
         let mode = self.run_step(|staged| {
             let place = &staged.place;
-            place.budget.check(&place.path)?;
-            let failed = |errno| PublishError::from_io(&place.path, "syncing it", errno);
+            place.check()?;
             let mode = match precheck(&place.mount, &place.path, place.disposition, EntryKind::File)? {
                 ResolvedEntry::File(old) => Mode::from_raw_mode(old.st_mode & 0o777),
                 // Told early; that it is the file that was read is found when publishing.
@@ -261,8 +265,8 @@ impl StagedFile {
                 _ => place.inner.new_file_mode(),
             };
             let mode = place.mode.unwrap_or(mode);
-            fchmod(&staged.body.file, mode).map_err(failed)?;
-            fsync(&staged.body.file).map_err(failed)?;
+            let file = &staged.body.file;
+            fchmod(file, mode).and_then(|()| fsync(file)).map_err(place.failed("syncing it"))?;
             Ok(mode)
         })?;
         Ok(SealedFile::new(self.place, self.body, mode))

@@ -86,9 +86,4 @@ impl RunningHash {
             Self::Known(sha256) => sha256,
         }
     }
-
-    /// Lower-case hex.
-    pub(super) fn finish(self) -> String {
-        hex::encode(self.into_bytes())
-    }
 }

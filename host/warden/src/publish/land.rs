@@ -71,7 +71,15 @@ pub(super) fn is_placed(
 impl SealedFile {
     pub(super) fn new(place: StageTarget, body: StageBody, mode: Mode) -> Self {
         let StageBody { file, temp, bytes, digest, reservation } = body;
-        Self { place, file: Some(file), temp, bytes, reservation, sha256: digest.finish(), mode }
+        Self {
+            place,
+            file: Some(file),
+            temp,
+            bytes,
+            reservation,
+            sha256: hex::encode(digest.into_bytes()),
+            mode,
+        }
     }
 
     /// The mount that it will be in.

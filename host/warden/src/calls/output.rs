@@ -93,7 +93,7 @@ impl Warden {
 
 /// The new file, then the removal of old ones.
 fn plan(
-    workspace: &Workspace,
+    workspace: &Arc<Workspace>,
     path: &str,
     output: &OutputKeeper,
     started: Instant,

@@ -71,15 +71,8 @@ pub(super) fn is_placed(
 impl SealedFile {
     pub(super) fn new(place: StageTarget, body: StageBody, mode: Mode) -> Self {
         let StageBody { file, temp, bytes, digest, reservation } = body;
-        Self {
-            place,
-            file: Some(file),
-            temp,
-            bytes,
-            reservation,
-            sha256: hex::encode(digest.into_bytes()),
-            mode,
-        }
+        let sha256 = hex::encode(digest.into_bytes());
+        Self { place, file: Some(file), temp, bytes, reservation, sha256, mode }
     }
 
     /// The mount that it will be in.
@@ -129,7 +122,7 @@ impl SealedFile {
 
     /// Publishes the file. On an error its name is as it was, and so are the directories.
     pub(super) fn land(mut self) -> Result<LandedAs, PublishError> {
-        let (mount, umask) = (Arc::clone(&self.place.mount), self.place.inner.umask);
+        let (mount, umask) = (Arc::clone(&self.place.mount), self.place.workspace.umask);
         for _ in 0..TRIES_MAX {
             // Before the directory is held, with which nobody waits for another program, or reads a
             // large file.
@@ -165,7 +158,7 @@ impl SealedFile {
 
     /// The name is free: takes it, unless somebody else does first.
     fn give_new_name(&mut self, parent: &OwnedFd) -> Result<Option<u64>, PublishError> {
-        self.set_mode(self.place.inner.new_file_mode())?;
+        self.set_mode(self.place.workspace.new_file_mode())?;
         let path = self.place.path.clone();
         let (_, leaf) = resolve::split(&path);
         let renamed = self.temp.as_mut().map(|temp| {

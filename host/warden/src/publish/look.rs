@@ -42,7 +42,7 @@ impl Workspace {
     /// The inode that a path of the audit stands for; `None` when there is nothing.
     fn inode(&self, path: &str) -> Result<Option<u64>, PublishError> {
         let Ok(path) = GuestPath::parse(path) else { return Ok(None) };
-        let mount = self.inner.mount_of(&path)?;
+        let mount = self.mount_of(&path)?;
         match plan::find(mount, &path) {
             Ok((_, stat)) => Ok(Some(stat.st_ino)),
             Err(PublishError::NotFound { .. } | PublishError::ParentNotADirectory { .. }) => Ok(None),
@@ -55,7 +55,7 @@ impl Workspace {
     /// # Errors
     /// When the mount is unknown, or the way there cannot be looked at or is not plain directories.
     pub(crate) fn snapshot(&self, path: &GuestPath) -> Result<Option<PathSnapshot>, PublishError> {
-        let mount = self.inner.mount_of(path)?;
+        let mount = self.mount_of(path)?;
         let relative = if path.is_mount() { "." } else { path.below_mount() };
         let found = resolve::handle(&mount.dir, relative)
             .map_err(|errno| resolve::explain(&mount.dir, path, errno))?;
@@ -68,7 +68,7 @@ impl Workspace {
     /// # Errors
     /// When the mount is unknown, or what is there cannot be looked at.
     pub(crate) fn read_snapshot(&self, path: &GuestPath) -> Result<Option<PathSnapshot>, PublishError> {
-        let mount = self.inner.mount_of(path)?;
+        let mount = self.mount_of(path)?;
         let relative = if path.is_mount() { "." } else { path.below_mount() };
         let failed = |errno: Errno| PublishError::from_io(path, "looking at it", errno);
         match resolve::open_following(&mount.dir, relative) {
@@ -85,7 +85,7 @@ impl Workspace {
     /// # Errors
     /// When the mount is unknown, or the file cannot be read.
     pub(crate) fn look(&self, path: &GuestPath) -> Result<Option<FileFacts>, PublishError> {
-        let mount = self.inner.mount_of(path)?;
+        let mount = self.mount_of(path)?;
         if path.is_mount() {
             return Ok(None);
         }

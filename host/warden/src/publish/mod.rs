@@ -86,13 +86,8 @@ impl Config {
     }
 }
 
-/// The open workspace. Cheap to clone.
-#[derive(Clone)]
+/// The open workspace.
 pub(crate) struct Workspace {
-    inner: Arc<Inner>,
-}
-
-struct Inner {
     mounts: Vec<Arc<StagingFolder>>,
     quota: Arc<Quota>,
     umask: Mode,
@@ -108,24 +103,19 @@ struct SessionFolder {
     _user: Arc<Workspace>,
 }
 
-impl Inner {
-    /// 0666 less the umask.
-    fn new_file_mode(&self) -> Mode {
-        Mode::from_raw_mode(0o666) - self.umask
-    }
-
-    fn mount(&self, guest: &str) -> Option<&Arc<StagingFolder>> {
-        self.mounts.iter().find(|mount| mount.guest == guest)
-    }
-
-    fn mount_of(&self, path: &GuestPath) -> Result<&Arc<StagingFolder>, PublishError> {
-        self.mount(path.mount()).ok_or_else(|| PublishError::NoSuchMount { path: path.clone() })
-    }
-}
-
 impl Workspace {
     /// The directory behind a mount's guest name: `/shared`, `/tmp` or `/vault`.
     pub(crate) fn mount(&self, guest: &str) -> Option<&Arc<Dir>> {
-        self.inner.mount(guest).map(|mount| &mount.dir)
+        self.mounts.iter().find(|mount| mount.guest == guest).map(|mount| &mount.dir)
+    }
+
+    fn mount_of(&self, path: &GuestPath) -> Result<&Arc<StagingFolder>, PublishError> {
+        let found = self.mounts.iter().find(|mount| mount.guest == path.mount());
+        found.ok_or_else(|| PublishError::NoSuchMount { path: path.clone() })
+    }
+
+    /// 0666 less the umask.
+    fn new_file_mode(&self) -> Mode {
+        Mode::from_raw_mode(0o666) - self.umask
     }
 }

@@ -17,7 +17,7 @@ use super::plan;
 use super::resolve;
 use super::temp::{self, StagingFolder};
 use super::tree::{self, DeleteResult, Uncounted, Unreadable};
-use super::{Inner, Workspace, walk};
+use super::{Workspace, walk};
 use cofferdam_core::audit::{EntryKind, RemoveRecord};
 use cofferdam_core::host_call::Planning;
 use cofferdam_core::text::one_line;
@@ -36,7 +36,7 @@ pub(super) const ENTRIES_ADDED_MAX: u64 = 10_000;
 
 /// A name that will go.
 pub(crate) struct PlannedRemove {
-    inner: Arc<Inner>,
+    workspace: Arc<Workspace>,
     mount: Arc<StagingFolder>,
     path: GuestPath,
     /// What was found: open, so that its number is not given to something else.
@@ -60,13 +60,13 @@ impl Workspace {
     /// content, that holds more than a million entries, cannot be read whole, or in which another
     /// mount lies.
     pub(crate) fn plan_remove(
-        &self,
+        self: &Arc<Self>,
         path: &GuestPath,
         contents: Contents,
         budget: &Arc<CallBudget>,
     ) -> Result<PlannedRemove, PublishError> {
         budget.check(path)?;
-        let mount = Arc::clone(self.inner.mount_of(path)?);
+        let mount = Arc::clone(self.mount_of(path)?);
         let (handle, stat) = plan::find(&mount, path)?;
         let entries_max = match contents {
             Contents::Keep => 1,
@@ -80,7 +80,7 @@ impl Workspace {
         };
         budget.take_change(path)?;
         Ok(PlannedRemove {
-            inner: Arc::clone(&self.inner),
+            workspace: Arc::clone(self),
             mount,
             path: path.clone(),
             handle,
@@ -217,7 +217,7 @@ impl PlannedRemove {
     ) -> Result<LandedAs, PublishError> {
         match unlinkat(parent, leaf, flags) {
             Ok(()) => {
-                self.inner.quota.release(freed);
+                self.workspace.quota.release(freed);
                 Ok(fsync(parent).into())
             }
             Err(Errno::NOENT | Errno::ISDIR | Errno::NOTDIR) => Err(self.replaced_error()),
@@ -246,7 +246,7 @@ impl PlannedRemove {
         let hidden = fsync(parent).and_then(|()| fsync(root));
         let deleted = tree::delete(&dir, self.summary.entries + ENTRIES_ADDED_MAX);
         let deleted = deleted.unwrap_or_else(DeleteResult::unreadable_root);
-        self.inner.quota.release(deleted.freed);
+        self.workspace.quota.release(deleted.freed);
         match unlinkat(root, &temp, AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT) => Ok(hidden.into()),
             Err(errno) => Err(self.give_back(parent, leaf, &temp, deleted, errno)),

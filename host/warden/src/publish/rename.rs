@@ -15,7 +15,7 @@ use super::remove::{self, ENTRIES_MAX};
 use super::resolve::{self, ResolvedEntry};
 use super::temp::{self, StagingFolder};
 use super::tree::{Uncounted, Unreadable};
-use super::{Contents, Disposition, Inner, Workspace, parents, source, stage, walk};
+use super::{Contents, Disposition, Workspace, parents, source, stage, walk};
 use cofferdam_core::audit::{EntryKind, MoveRecord};
 use cofferdam_core::host_call::Planning;
 use cofferdam_policy::{ExpectedEntry, GuestPath, PathSnapshot};
@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 /// A name that will become another.
 pub(crate) struct PlannedRename {
-    inner: Arc<Inner>,
+    workspace: Arc<Workspace>,
     from: Arc<StagingFolder>,
     to: Arc<StagingFolder>,
     source: GuestPath,
@@ -51,7 +51,7 @@ impl Workspace {
     /// There is no such file or directory, the target is taken, lies inside the source or is the
     /// source, or a directory would have to leave its filesystem.
     pub(crate) fn plan_rename(
-        &self,
+        self: &Arc<Self>,
         source: &GuestPath,
         target: &GuestPath,
         disposition: Disposition,
@@ -59,7 +59,7 @@ impl Workspace {
     ) -> Result<(Vec<PlannedChange>, Planning), PublishError> {
         budget.check(source)?;
         let disposition = budget.disposition(target, disposition);
-        let (from, to) = (self.inner.mount_of(source)?, self.inner.mount_of(target)?);
+        let (from, to) = (self.mount_of(source)?, self.mount_of(target)?);
         let (handle, stat) = plan::find(from, source)?;
         let identity = FileIdentity::from_stat(&stat);
         if let ResolvedEntry::Other(kind) = resolve::kind(&stat) {
@@ -87,7 +87,7 @@ impl Workspace {
         }
         budget.take_change(target)?;
         let rename = PlannedRename {
-            inner: Arc::clone(&self.inner),
+            workspace: Arc::clone(self),
             from: Arc::clone(from),
             to: Arc::clone(to),
             source: source.clone(),
@@ -104,7 +104,7 @@ impl Workspace {
 
     /// The two steps that move a file to another filesystem.
     fn copy_and_remove(
-        &self,
+        self: &Arc<Self>,
         source: &GuestPath,
         target: &GuestPath,
         disposition: Disposition,
@@ -190,13 +190,13 @@ impl PlannedRename {
         for _ in 0..TRIES_MAX {
             // Before the directory is held, with which nobody waits for another program.
             let Some(held) = self.hold()? else { continue };
-            let Some(target) = parents::open_or_make(&self.to, &self.target, self.inner.umask)? else {
+            let Some(target) = parents::open_or_make(&self.to, &self.target, self.workspace.umask)? else {
                 continue;
             };
             let source = self.check_still_there()?;
             if let Some(freed) = self.place(&source, &target.dir, &held)? {
                 drop(held);
-                self.inner.quota.release(freed);
+                self.workspace.quota.release(freed);
                 // The new name first: a power loss in between leaves both names, never neither.
                 return Ok(fsync(target.keep()).and_then(|()| fsync(source)).into());
             }

@@ -26,7 +26,7 @@ impl Workspace {
         path: &GuestPath,
         expected: ExpectedEntry<'_>,
     ) -> std::result::Result<(File, u64), PublishError> {
-        let (file, stat) = open(self.inner.mount_of(path)?, path, LinkRule::Follow, expected)?;
+        let (file, stat) = open(self.mount_of(path)?, path, LinkRule::Follow, expected)?;
         Ok((file, u64::try_from(stat.st_size).unwrap_or(0)))
     }
 }

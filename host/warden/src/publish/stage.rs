@@ -12,7 +12,7 @@ use super::quota::Reservation;
 use super::resolve::{self, ResolvedEntry};
 use super::source::{self, LinkRule};
 use super::temp::{self, StagingFolder, TempName};
-use super::{Disposition, Inner, Workspace};
+use super::{Disposition, Workspace};
 use cofferdam_core::audit::{EntryKind, FileFacts};
 use cofferdam_core::tool::ErrorCode;
 use cofferdam_policy::{ExpectedEntry, GuestPath, PathSnapshot};
@@ -31,7 +31,7 @@ pub(crate) struct StagedFile {
 
 /// Where a staged file wants to go, and on whose share.
 pub(super) struct StageTarget {
-    pub(super) inner: Arc<Inner>,
+    pub(super) workspace: Arc<Workspace>,
     pub(super) mount: Arc<StagingFolder>,
     pub(super) path: GuestPath,
     pub(super) budget: Arc<CallBudget>,
@@ -102,21 +102,21 @@ impl Workspace {
     /// # Errors
     /// What is already wrong with the path is told now, before anybody writes for nothing.
     pub(crate) fn stage(
-        &self,
+        self: &Arc<Self>,
         path: &GuestPath,
         disposition: Disposition,
         budget: &Arc<CallBudget>,
     ) -> Result<StagedFile, PublishError> {
         budget.check(path)?;
         let disposition = budget.disposition(path, disposition);
-        let mount = Arc::clone(self.inner.mount_of(path)?);
+        let mount = Arc::clone(self.mount_of(path)?);
         precheck(&mount, path, disposition, EntryKind::File)?;
         budget.take_change(path)?;
         let (file, temp) = temp::create(&mount).map_err(|e| PublishError::from_io(path, "staging it", e))?;
-        let reservation = Reservation::new(&self.inner.quota);
+        let reservation = Reservation::new(&self.quota);
         let body = StageBody { file, temp, bytes: 0, digest: RunningHash::new(), reservation };
         let place = StageTarget {
-            inner: Arc::clone(&self.inner),
+            workspace: Arc::clone(self),
             mount,
             path: path.clone(),
             budget: Arc::clone(budget),
@@ -197,7 +197,7 @@ impl StagedFile {
         expected: ExpectedEntry<'_>,
     ) -> Result<FileFacts, PublishError> {
         self.run_step(|staged| {
-            let mount = staged.place.inner.mount_of(path)?;
+            let mount = staged.place.workspace.mount_of(path)?;
             let (file, stat) = source::open(mount, path, links, expected)?;
             let bytes = u64::try_from(stat.st_size).unwrap_or(0);
             let sha256 = staged.append_from(&file, bytes, None)?;
@@ -262,7 +262,7 @@ impl StagedFile {
                 _ if place.expected.is_some() => {
                     return Err(PublishError::Changed { path: place.path.clone() });
                 }
-                _ => place.inner.new_file_mode(),
+                _ => place.workspace.new_file_mode(),
             };
             let mode = place.mode.unwrap_or(mode);
             let file = &staged.body.file;

@@ -10,7 +10,7 @@ use super::open::{FolderOpener, OpenError, open_root, private_folder, umask};
 use super::place::{FileOwner, SESSIONS, TMP, USERS};
 use super::quota::Quota;
 use super::temp::{StagingFolder, StagingMethod};
-use super::{Config, Inner, SessionFolder, Workspace};
+use super::{Config, SessionFolder, Workspace};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::lock::lock;
 use rustix::fd::OwnedFd;
@@ -51,7 +51,7 @@ struct OpenWorkspace {
 impl OpenWorkspace {
     /// Whether a call, or something that a call has planned, still has it. Nobody else hands it on.
     fn is_in_use(&self) -> bool {
-        Arc::strong_count(&self.workspace) > 1 || Arc::strong_count(&self.workspace.inner) > 1
+        Arc::strong_count(&self.workspace) > 1
     }
 }
 
@@ -84,8 +84,7 @@ impl Workspaces {
         let mounts = opening.mounts(&root, "")?;
         fsync(&root).map_err(|e| OpenError::Root { root: config.root.clone(), source: e.into() })?;
         let quota = Arc::new(Quota::new(config.max_bytes, mounts.clone(), root.clone()));
-        let inner = Inner { mounts, quota: quota.clone(), umask, session: None };
-        let usual = Arc::new(Workspace { inner: Arc::new(inner) });
+        let usual = Arc::new(Workspace { mounts, quota: quota.clone(), umask, session: None });
         Ok(Self { root, config: config.clone(), quota, opening, usual, open: Mutex::default() })
     }
 
@@ -210,13 +209,12 @@ impl Workspaces {
         let folder = hold(&sessions, session).map_err(|errno| failed(name, errno))?;
         let tmp = self.opening.mount(&folder, TMP, name)?;
         let mount = |mount: &Arc<StagingFolder>| if mount.guest == TMP { tmp.clone() } else { mount.clone() };
-        let mounts = user.inner.mounts.iter().map(mount).collect();
+        let mounts = user.mounts.iter().map(mount).collect();
         Ok(self.workspace(mounts, Some(SessionFolder { folder, _user: user })))
     }
 
     fn workspace(&self, mounts: Vec<Arc<StagingFolder>>, session: Option<SessionFolder>) -> Workspace {
-        let umask = self.usual.inner.umask;
-        Workspace { inner: Arc::new(Inner { mounts, quota: self.quota.clone(), umask, session }) }
+        Workspace { mounts, quota: self.quota.clone(), umask: self.usual.umask, session }
     }
 
     /// The folder that is laid out like the root, made when missing: the root, or the user's.
@@ -232,7 +230,7 @@ impl Workspaces {
 impl Workspace {
     /// Its session is used now. Where that cannot be noted, nothing can be removed either.
     fn touch(&self) {
-        if let Some(session) = &self.inner.session {
+        if let Some(session) = &self.session {
             let time = |tv_nsec| Timespec { tv_sec: 0, tv_nsec };
             let now = Timestamps { last_access: time(UTIME_OMIT), last_modification: time(UTIME_NOW) };
             let _ = futimens(&session.folder, &now);

@@ -14,7 +14,12 @@ fn hash(bytes: &[u8]) -> [u8; 32] {
 }
 
 /// Stages `new` for `/shared/file`, which must be `old` when published.
-fn edit(workspace: &Workspace, how: Disposition, old: &[u8], new: &[u8]) -> Result<SealedFile, ToolError> {
+fn edit(
+    workspace: &Arc<Workspace>,
+    how: Disposition,
+    old: &[u8],
+    new: &[u8],
+) -> Result<SealedFile, ToolError> {
     let mut staged = workspace.stage(&path("/shared/file"), how, &budget())?;
     staged.write(new)?;
     staged.expect(hash(old));
@@ -183,7 +188,7 @@ fn of_two_gateways_that_append_at_once_none_loses_a_line() {
         room.save("/shared/file", CreateNew, b"").unwrap();
         // A second process has other descriptors, and so has a workspace that is opened again.
         let gateways = [room.workspace.clone(), room.reopened()];
-        let append = |workspace: &Workspace, line: &str| -> Result<(), ToolError> {
+        let append = |workspace: &Arc<Workspace>, line: &str| -> Result<(), ToolError> {
             let mut staged = workspace.stage(&path("/shared/file"), Replace, &budget())?;
             let read =
                 staged.append_file(&path("/shared/file"), LinkRule::Follow, ExpectedEntry::Anything)?;

@@ -110,7 +110,7 @@ fn directories_made_in_vain_are_removed_and_others_stay() {
         // A name that no filesystem takes fails after its parents were made.
         let sealed = room.seal("/shared/there/made/too/x", CreateNew, b"x").unwrap();
         let before = room.tree();
-        let mount = room.workspace.inner.mount("/shared").unwrap();
+        let mount = room.workspace.mount_of(sealed.path()).unwrap();
         let parent =
             super::super::parents::open_or_make(mount, sealed.path(), Mode::empty()).unwrap().unwrap();
         assert!(room.host("/shared/there/made/too").is_dir());

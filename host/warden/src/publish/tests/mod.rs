@@ -25,9 +25,7 @@ use super::error::PublishFailure;
 use super::land::SealedFile;
 use super::quota::Quota;
 use super::temp::{StagingFolder, StagingMethod};
-use super::{
-    CallBudget, Config, Contents, Disposition, Inner, LinkRule, PlannedChange, Workspace, Workspaces,
-};
+use super::{CallBudget, Config, Contents, Disposition, LinkRule, PlannedChange, Workspace, Workspaces};
 use cofferdam_core::audit::{Effect, EntryKind, FileFacts, MoveRecord, RemoveRecord};
 use cofferdam_core::limits::{ByteSize, Limits};
 use cofferdam_core::tool::{ErrorCode, ToolError};
@@ -45,7 +43,7 @@ pub(super) const BOTH: [StagingMethod; 2] = [StagingMethod::Unnamed, StagingMeth
 /// A workspace and the directory around it, in which nothing else may appear.
 pub(super) struct Room {
     outer: tempfile::TempDir,
-    pub(super) workspace: Workspace,
+    pub(super) workspace: Arc<Workspace>,
 }
 
 impl Room {
@@ -57,13 +55,13 @@ impl Room {
         let outer = tempfile::tempdir().unwrap();
         let config = Config::shared(outer.path().join("workspace"), max_bytes);
         let workspaces = Workspaces::open_with(&config, technique, Mode::from_raw_mode(umask)).unwrap();
-        Self { outer, workspace: (**workspaces.default_workspace()).clone() }
+        Self { outer, workspace: workspaces.default_workspace().clone() }
     }
 
     /// The same directory opened anew, as the next start does.
-    pub(super) fn reopened(&self) -> Workspace {
+    pub(super) fn reopened(&self) -> Arc<Workspace> {
         let config = Config::shared(self.outer.path().join("workspace"), ByteSize::mib(64));
-        (**Workspaces::open(&config).unwrap().default_workspace()).clone()
+        Workspaces::open(&config).unwrap().default_workspace().clone()
     }
 
     pub(super) fn host(&self, guest: &str) -> PathBuf {
@@ -124,18 +122,17 @@ impl Room {
         }
         let other = other.unwrap();
         let dir = cap_std::fs::Dir::from_std_file(fs::File::open(other.path()).unwrap());
-        let inner = &room.workspace.inner;
+        let Workspace { mounts, umask, .. } = &*room.workspace;
         let mount = |mount: &Arc<StagingFolder>| {
             let dir =
                 if mount.guest == "/tmp" { Arc::new(dir.try_clone().unwrap()) } else { mount.dir.clone() };
             let technique = mount.technique;
             Arc::new(StagingFolder { guest: mount.guest, dir, technique, making: RwLock::new(()) })
         };
-        let mounts: Vec<_> = inner.mounts.iter().map(mount).collect();
+        let mounts: Vec<_> = mounts.iter().map(mount).collect();
         let root = Arc::new(fs::File::open(room.host("/")).unwrap().into());
         let quota = Arc::new(Quota::new(ByteSize::mib(64), mounts.clone(), root));
-        let inner = Inner { mounts, quota, umask: inner.umask, session: None };
-        let workspace = Workspace { inner: Arc::new(inner) };
+        let workspace = Arc::new(Workspace { mounts, quota, umask: *umask, session: None });
         Some((Self { outer: room.outer, workspace }, other))
     }
 

@@ -85,7 +85,7 @@ fn place(workspaces: &Workspaces, sender: &str, session: &str) -> FileOwner {
     })
 }
 
-fn save(workspace: &Workspace, at: &str, bytes: &[u8]) -> Result<(), ToolError> {
+fn save(workspace: &Arc<Workspace>, at: &str, bytes: &[u8]) -> Result<(), ToolError> {
     let mut staged = workspace.stage(&path(at), CreateNew, &budget())?;
     staged.write(bytes)?;
     workspace.publish(vec![PlannedChange::Write(staged.seal()?)])?;

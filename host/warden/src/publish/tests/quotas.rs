@@ -92,7 +92,7 @@ impl Room {
 fn what_is_kept_of_the_number_is_what_a_walk_finds() {
     for technique in BOTH {
         let room = Room::new(technique);
-        let check = |kib: usize| assert_eq!(room.workspace.inner.quota.landed_bytes(), (kib * KIB) as u64);
+        let check = |kib: usize| assert_eq!(room.workspace.quota.landed_bytes(), (kib * KIB) as u64);
         save(&room, "/shared/a", 6).unwrap();
         check(6);
         save(&room, "/shared/a", 4).unwrap();

@@ -84,7 +84,7 @@ fn many_can_create_and_replace_in_one_new_directory() {
 #[test]
 fn one_publishers_failure_does_not_pull_the_directory_from_under_another() {
     let room = Room::new(StagingMethod::Unnamed);
-    let mount = room.workspace.inner.mount("/tmp").unwrap();
+    let mount = room.workspace.mount_of(&path("/tmp/x")).unwrap();
     let disturbance = Disturbance::new();
     thread::scope(|scope| {
         scope.spawn(|| {

@@ -8,12 +8,12 @@ use cofferdam_core::limits::ByteSize;
 use cofferdam_core::lock::lock;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder};
 use std::io::{self, Write};
-use std::mem;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
+use tempfile::{SpooledData, SpooledTempFile};
 
 /// Larger blobs go to a file.
 const MEMORY_BYTES_MAX: usize = 256 << 10;
@@ -61,7 +61,7 @@ impl BlobStore {
 
     /// A writer for one blob of at most `limit` bytes.
     pub fn writer(&self, limit: ByteSize) -> BlobWriter {
-        let body = BlobSpool::Memory(Vec::new());
+        let body = SpooledTempFile::new_in(MEMORY_BYTES_MAX, &self.0.dir);
         BlobWriter { store: self.clone(), limit, len: 0, hasher: Sha256::new(), body }
     }
 
@@ -84,12 +84,7 @@ pub struct BlobWriter {
     limit: ByteSize,
     len: u64,
     hasher: Sha256,
-    body: BlobSpool,
-}
-
-enum BlobSpool {
-    Memory(Vec<u8>),
-    File(File),
+    body: SpooledTempFile,
 }
 
 impl BlobWriter {
@@ -117,18 +112,7 @@ impl BlobWriter {
         if len > self.limit.0 {
             return Err(BlobError::OverLimit(self.limit));
         }
-        if let BlobSpool::Memory(held) = &mut self.body
-            && held.len() + bytes.len() > MEMORY_BYTES_MAX
-        {
-            let held = mem::take(held);
-            let mut file = tempfile::tempfile_in(&self.store.0.dir)?;
-            file.write_all(&held)?;
-            self.body = BlobSpool::File(file);
-        }
-        match &mut self.body {
-            BlobSpool::Memory(held) => held.extend_from_slice(bytes),
-            BlobSpool::File(file) => file.write_all(bytes)?,
-        }
+        self.body.write_all(bytes)?;
         self.hasher.update(bytes);
         self.len = len;
         Ok(())
@@ -138,9 +122,9 @@ impl BlobWriter {
     pub fn finish(self) -> Blob {
         let sha256 = self.hasher.finalize().into();
         self.store.hold(sha256, || {
-            let body = match self.body {
-                BlobSpool::Memory(held) => BlobBytes::Memory(held.into()),
-                BlobSpool::File(file) => BlobBytes::File(file),
+            let body = match self.body.into_inner() {
+                SpooledData::InMemory(held) => BlobBytes::Memory(held.into_inner().into()),
+                SpooledData::OnDisk(file) => BlobBytes::File(file),
             };
             BlobShared { len: self.len, sha256, body }
         })

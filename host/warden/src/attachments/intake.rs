@@ -9,7 +9,7 @@ use super::blob::Blob;
 use super::list::{Attachment, Attachments};
 use super::sniff::{UNKNOWN_TYPE, sniff};
 use super::store::{BlobError, BlobStore, BlobWriter};
-use super::turn_bytes::{ByteClaim, OverTurn, TurnBytes};
+use super::turn_bytes::{ByteClaim, TurnBytes};
 use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_core::text::{about, one_line};
 use std::io::Read;
@@ -52,10 +52,9 @@ impl Intake {
     /// Downloads of one intake may run side by side.
     #[must_use]
     pub fn admit(&mut self, declared: DeclaredFile) -> Option<Download> {
-        let index = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
         let expected = declared.size;
-        let info = info_of(index, declared);
-        let claim = self.claim(index, expected);
+        let info = self.info_of(declared);
+        let claim = self.claim(info.index, expected);
         let reason = match &claim {
             Ok(_) => "the download did not finish",
             Err(reason) => reason,
@@ -68,8 +67,7 @@ impl Intake {
 
     /// Gives the next index to an attachment that cannot be fetched.
     pub fn refuse(&mut self, declared: DeclaredFile, reason: &str) {
-        let index = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
-        self.items.push(unavailable(info_of(index, declared), reason));
+        self.items.push(unavailable(self.info_of(declared), reason));
     }
 
     /// Takes all of `source` as the next attachment. For sources on this machine.
@@ -112,8 +110,23 @@ impl Intake {
             return Err(format!("too large: {}, and the limit is {max_bytes}", about(expected)));
         }
         let mut claim = ByteClaim::new(&self.turn);
-        claim.grow_to(expected).map_err(too_large_together)?;
+        claim.grow_to(expected)?;
         Ok(claim)
+    }
+
+    /// What is said of the next attachment.
+    fn info_of(&self, declared: DeclaredFile) -> AttachmentInfo {
+        let shown = |text: Option<String>, bytes_max| AttachmentInfo::sanitize(text.as_deref(), bytes_max);
+        AttachmentInfo {
+            index: u32::try_from(self.items.len()).unwrap_or(u32::MAX),
+            name: shown(declared.name, AttachmentInfo::NAME_BYTES_MAX),
+            mime_type: UNKNOWN_TYPE.to_owned(),
+            declared_mime_type: shown(declared.mime_type, AttachmentInfo::MIME_BYTES_MAX),
+            size: declared.size.unwrap_or(0),
+            sha256: String::new(),
+            unavailable: None,
+            source: shown(declared.source, AttachmentInfo::SOURCE_BYTES_MAX),
+        }
     }
 }
 
@@ -164,7 +177,7 @@ impl Download {
         let total = self.writer.len().saturating_add(bytes.len() as u64);
         // Its own limit is the one to name when both are exceeded.
         if total <= self.writer.limit().0 {
-            self.claim.grow_to(total).map_err(too_large_together)?;
+            self.claim.grow_to(total)?;
         }
         self.writer.write(bytes).map_err(|error| match error {
             BlobError::OverLimit(limit) => {
@@ -181,8 +194,7 @@ impl Download {
             return IntakeResult(unavailable(self.info, reason));
         }
         if let Some(expected) = self.expected.filter(|expected| got < *expected) {
-            let reason = format!("truncated: {got} of {expected} bytes arrived; send it again");
-            return IntakeResult(unavailable(self.info, &reason));
+            return self.fail(&format!("truncated: {got} of {expected} bytes arrived; send it again"));
         }
         let Self { info, mut claim, writer, .. } = self;
         claim.shrink_to(got);
@@ -194,27 +206,6 @@ impl Download {
     /// The download failed for a reason that the channel knows.
     pub fn fail(self, reason: &str) -> IntakeResult {
         IntakeResult(unavailable(self.info, reason))
-    }
-}
-
-fn too_large_together(over: OverTurn) -> String {
-    let OverTurn { total, limit } = over;
-    format!("too large together: {} with this one, and the limit for a message is {limit}", about(total))
-}
-
-fn info_of(index: u32, declared: DeclaredFile) -> AttachmentInfo {
-    AttachmentInfo {
-        index,
-        name: AttachmentInfo::sanitize(declared.name.as_deref(), AttachmentInfo::NAME_BYTES_MAX),
-        mime_type: UNKNOWN_TYPE.to_owned(),
-        declared_mime_type: AttachmentInfo::sanitize(
-            declared.mime_type.as_deref(),
-            AttachmentInfo::MIME_BYTES_MAX,
-        ),
-        size: declared.size.unwrap_or(0),
-        sha256: String::new(),
-        unavailable: None,
-        source: AttachmentInfo::sanitize(declared.source.as_deref(), AttachmentInfo::SOURCE_BYTES_MAX),
     }
 }
 

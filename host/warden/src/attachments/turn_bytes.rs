@@ -2,6 +2,7 @@
 //! start of a download, so that what cannot fit is not fetched.
 
 use cofferdam_core::limits::ByteSize;
+use cofferdam_core::text::about;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,12 +19,6 @@ impl TurnBytes {
     }
 }
 
-/// The turn would bring more than its limit.
-pub(super) struct OverTurn {
-    pub(super) total: u64,
-    pub(super) limit: ByteSize,
-}
-
 /// What one download holds of them; given back when dropped.
 pub(super) struct ByteClaim {
     turn: Arc<TurnBytes>,
@@ -36,18 +31,18 @@ impl ByteClaim {
         Self { turn: Arc::clone(turn), bytes: 0 }
     }
 
-    /// Holds at least `bytes`, or tells what the turn would then hold.
-    pub(super) fn grow_to(&mut self, bytes: u64) -> Result<(), OverTurn> {
+    /// Holds at least `bytes`, or says why the turn may not.
+    pub(super) fn grow_to(&mut self, bytes: u64) -> Result<(), String> {
         let more = bytes.saturating_sub(self.bytes);
         let limit = self.turn.limit;
         let take = |taken: u64| taken.checked_add(more).filter(|total| *total <= limit.0);
-        match self.turn.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
-            Ok(_) => {
-                self.bytes += more;
-                Ok(())
-            }
-            Err(taken) => Err(OverTurn { total: taken.saturating_add(more), limit }),
-        }
+        let taken = self.turn.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        taken.map_err(|taken| {
+            let all = about(taken.saturating_add(more));
+            format!("too large together: {all} with this one, and the limit for a message is {limit}")
+        })?;
+        self.bytes += more;
+        Ok(())
     }
 
     /// Gives back what is over `bytes`.

@@ -1,7 +1,12 @@
 //! Fetches the files of a message from where its channel keeps them: in order, a few at once, under
 //! every limit. A file that cannot be had keeps its place and says why.
+//!
+//! What a channel keeps for bringing back the files of an earlier message, and for how long, is its
+//! own affair; this room keeps nothing.
 
 use super::{Attachments, DeclaredFile, Download, Intake, IntakeResult};
+use async_trait::async_trait;
+use cofferdam_core::attachment::AttachmentInfo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
@@ -20,6 +25,19 @@ pub trait SentFile: Clone + PartialEq + Serialize + DeserializeOwned + Send + Sy
 
     /// Why it cannot be asked for, in words for its sender; `None` where it can.
     fn missing_reason(&self) -> Option<String>;
+}
+
+/// Brings the files of a user's earlier messages.
+#[async_trait]
+pub trait RecentAttachments: Send + Sync {
+    /// The attachments of the most recent message of the user in this conversation that has any;
+    /// empty when there is none. One that cannot be had any more keeps its place and says why.
+    /// Fetching may take long: dropping the future ends it.
+    async fn recent(&self) -> Attachments;
+
+    /// Those of these attachments of earlier messages that can be had again, in any order; they are
+    /// told by their source, so the caller compares the bytes. Dropping the future ends it.
+    async fn refetch(&self, wanted: &[AttachmentInfo]) -> Attachments;
 }
 
 /// Fetches all files. `fetch` fetches one and ends its download: it is there, or says why not.

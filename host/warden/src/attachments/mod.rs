@@ -11,7 +11,6 @@ mod fetch;
 mod intake;
 mod list;
 pub mod outgoing;
-mod recent;
 mod sniff;
 mod store;
 #[cfg(test)]
@@ -20,10 +19,9 @@ mod text;
 mod turn_bytes;
 
 pub use blob::{Blob, BlobBytes, BlobReader};
-pub use fetch::{SentFile, fetch_all};
+pub use fetch::{RecentAttachments, SentFile, fetch_all};
 pub use intake::{DeclaredFile, Download, Intake, IntakeResult, RejectedDownload};
 pub use list::{Attachment, Attachments};
-pub use recent::RecentAttachments;
 pub use sniff::{UNKNOWN_TYPE, sniff};
 pub use store::{BlobError, BlobStore, BlobWriter};
 

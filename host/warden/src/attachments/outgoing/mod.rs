@@ -67,6 +67,20 @@ struct Turns {
     left: LeftBlobs,
 }
 
+impl Turns {
+    /// Counts the files of a call as a turn's.
+    fn hold<'a>(
+        &mut self,
+        turn: &TurnId,
+        call: u64,
+        files: impl IntoIterator<Item = &'a OutgoingAttachment>,
+    ) {
+        let kept =
+            |file: &OutgoingAttachment| KeptFile { call, sha256: file.sha256.clone(), bytes: file.bytes };
+        self.files.entry(turn.clone()).or_default().extend(files.into_iter().map(kept));
+    }
+}
+
 /// Blobs that nobody needed at a sweep, and that were too young to go: when each was written. The
 /// same bytes that come again are written again.
 type LeftBlobs = BTreeMap<String, SystemTime>;
@@ -146,23 +160,18 @@ impl Outgoing {
             return false;
         }
         let call = self.shared.calls.fetch_add(1, Ordering::Relaxed);
-        let held =
-            |file: &OutgoingAttachment| KeptFile { call, sha256: file.sha256.clone(), bytes: file.bytes };
         if !files.is_empty() {
-            turns.files.entry(turn.clone()).or_default().extend(files.iter().map(held));
+            turns.hold(turn, call, files);
         }
         true
     }
 
     /// Whether the blob is there, or with the one `serve`. A bucket that cannot be asked has none.
     pub fn holds(&self, sha256: &str) -> bool {
-        let has = |bucket: &Arc<dyn Bucket>| {
-            let failed =
-                |error: &io::Error| tracing::warn!(error = with_causes(error), "the bucket cannot be asked");
-            bucket.has(sha256).inspect_err(failed)
-        };
-        self.shared.place.has(sha256)
-            || self.bucket.as_ref().is_some_and(|bucket| has(bucket).unwrap_or_default())
+        let failed =
+            |error: &io::Error| tracing::warn!(error = with_causes(error), "the bucket cannot be asked");
+        let has = |bucket: &Arc<dyn Bucket>| bucket.has(sha256).inspect_err(failed).unwrap_or_default();
+        self.shared.place.has(sha256) || self.bucket.as_ref().is_some_and(has)
     }
 
     /// The bytes of a blob.

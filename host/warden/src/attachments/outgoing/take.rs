@@ -4,7 +4,7 @@
 use super::bucket::{BLOBS_LISTED_MAX, StoredBlob};
 use super::name::choose_name;
 use super::source::{CONTENTS_BYTES_MAX, OutgoingBytes, OutgoingFile};
-use super::{Addition, Config, KeptFile};
+use super::{Addition, Turns};
 use crate::attachments::sniff;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::message::OutgoingAttachment;
@@ -12,7 +12,7 @@ use cofferdam_core::text::{one_line, with_causes};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use tempfile::NamedTempFile;
 
 /// Between two looks at the stop lies at most this much work.
@@ -113,7 +113,21 @@ impl Addition {
     /// # Errors
     /// [`OutgoingError::TurnCount`].
     pub fn admit(&self, count: usize) -> Result<(), OutgoingError> {
-        check_limits(&self.outgoing.limits, self.outgoing.turns().files.get(&self.turn), count, 0)
+        self.check_limits(&self.outgoing.turns(), count, 0)
+    }
+
+    /// Whether a turn may have so many files more than it holds.
+    fn check_limits(&self, turns: &Turns, count: usize, bytes: u64) -> Result<(), OutgoingError> {
+        let limits = &self.outgoing.limits;
+        let held = turns.files.get(&self.turn).map_or(&[][..], Vec::as_slice);
+        if held.len() + count > usize::try_from(limits.max_count).unwrap_or(usize::MAX) {
+            return Err(OutgoingError::TurnCount { limit: limits.max_count });
+        }
+        let before: u64 = held.iter().map(|held| held.bytes).sum();
+        if before.saturating_add(bytes) > limits.max_turn_bytes.0 {
+            return Err(OutgoingError::TurnBytes { limit: limits.max_turn_bytes });
+        }
+        Ok(())
     }
 
     /// Takes all of these files, in this order, or none; returns them as they will be sent. `check`
@@ -141,7 +155,7 @@ impl Addition {
             return Err(OutgoingError::CallBytes { limit: limits.max_call_bytes });
         }
         // Before anything is copied for nothing; what holds is the second look, in `hold`.
-        check_limits(&limits, self.outgoing.turns().files.get(&self.turn), sources.len(), bytes)?;
+        self.check_limits(&self.outgoing.turns(), sources.len(), bytes)?;
         let copied =
             sources.into_iter().map(|source| self.copy(source, check)).collect::<Result<Vec<_>, _>>()?;
         self.put(&copied, bytes)?;
@@ -181,15 +195,11 @@ impl Addition {
         let (what, bytes) = (source.what(), source.len());
         let failed = |source: io::Error| OutgoingError::Failed { what: what.clone(), source };
         let mut temp = self.outgoing.shared.place.temp().map_err(failed)?;
-        let (path, sha256) = match source.body {
-            OutgoingBytes::File { path, mut file, len } => {
-                let sha256 = copy(&what, &mut file, len, &mut temp, check)?;
-                (Some(path), sha256)
-            }
-            OutgoingBytes::Contents(contents) => {
-                (None, copy(&what, &mut &contents[..], bytes, &mut temp, check)?)
-            }
+        let (path, mut from): (_, Box<dyn Read>) = match source.body {
+            OutgoingBytes::File { path, file, .. } => (Some(path), Box::new(file)),
+            OutgoingBytes::Contents(contents) => (None, Box::new(Cursor::new(contents))),
         };
+        let sha256 = copy(&what, &mut *from, bytes, &mut temp, check)?;
         temp.as_file().sync_all().map_err(failed)?;
         temp.seek(SeekFrom::Start(0)).map_err(failed)?;
         let mime_type = sniff(temp.as_file_mut());
@@ -211,7 +221,7 @@ impl Addition {
     ) -> Result<Vec<OutgoingAttachment>, OutgoingError> {
         let (inner, before) = (&self.outgoing.shared, self.files.len());
         let mut turns = self.outgoing.turns();
-        check_limits(&self.outgoing.limits, turns.files.get(&self.turn), copied.len(), bytes)?;
+        self.check_limits(&turns, copied.len(), bytes)?;
         let first = copied.first().map(|copied| copied.what().to_owned()).unwrap_or_default();
         let failed = |source| OutgoingError::Failed { what: first.clone(), source };
         let limit = self.outgoing.limits.max_held_bytes;
@@ -225,12 +235,7 @@ impl Addition {
             added.push((path, attachment));
         }
         inner.place.sync().map_err(failed)?;
-        let held = |(_, file): &(Option<String>, OutgoingAttachment)| KeptFile {
-            call: self.call,
-            sha256: file.sha256.clone(),
-            bytes: file.bytes,
-        };
-        turns.files.entry(self.turn.clone()).or_default().extend(added.iter().map(held));
+        turns.hold(&self.turn, self.call, added.iter().map(|(_, file)| file));
         drop(turns);
         self.files.extend(added);
         Ok(self.files[before..].iter().map(|(_, file)| file.clone()).collect())
@@ -260,23 +265,4 @@ fn copy(
         left -= read as u64;
     }
     Ok(hex::encode(hasher.finalize()))
-}
-
-/// Whether a turn that holds these files may have so many more.
-fn check_limits(
-    limits: &Config,
-    held: Option<&Vec<KeptFile>>,
-    count: usize,
-    bytes: u64,
-) -> Result<(), OutgoingError> {
-    let held = held.map_or(&[][..], Vec::as_slice);
-    let count_max = limits.max_count;
-    if held.len() + count > usize::try_from(count_max).unwrap_or(usize::MAX) {
-        return Err(OutgoingError::TurnCount { limit: count_max });
-    }
-    let before: u64 = held.iter().map(|held| held.bytes).sum();
-    if before.saturating_add(bytes) > limits.max_turn_bytes.0 {
-        return Err(OutgoingError::TurnBytes { limit: limits.max_turn_bytes });
-    }
-    Ok(())
 }

@@ -245,7 +245,11 @@ impl PlannedRemove {
         }
         let hidden = fsync(parent).and_then(|()| fsync(root));
         let deleted = tree::delete(&dir, self.summary.entries + ENTRIES_ADDED_MAX);
-        let deleted = deleted.unwrap_or_else(DeleteResult::unreadable_root);
+        let deleted = deleted.unwrap_or_else(|errno| DeleteResult {
+            left: vec![(Vec::new(), errno)],
+            left_count: 1,
+            ..DeleteResult::default()
+        });
         self.workspace.quota.release(deleted.freed);
         match unlinkat(root, &temp, AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT) => Ok(hidden.into()),

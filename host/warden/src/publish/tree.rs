@@ -45,13 +45,6 @@ pub(super) struct TreeCount {
     pub(super) bytes: u64,
 }
 
-struct CountVisitor<'a> {
-    stop: StopCheck<'a>,
-    entries_max: u64,
-    unreadable: Unreadable,
-    counted: TreeCount,
-}
-
 /// Counts what lies beneath `root`, up to `entries_max`.
 pub(super) fn count(
     root: impl AsFd,
@@ -59,25 +52,22 @@ pub(super) fn count(
     unreadable: Unreadable,
     stop: StopCheck<'_>,
 ) -> std::result::Result<TreeCount, Uncounted> {
-    let mut count = CountVisitor { stop, entries_max, unreadable, counted: TreeCount::default() };
-    let ended = walk::walk(root, |event| match event {
-        WalkEvent::Found(at) => count.visit(&at),
-        WalkEvent::Unreadable(path, errno) => count.note_unreadable(path, errno),
-        WalkEvent::Left { .. } => Continue(NextStep::On),
-    });
-    match ended {
-        Ok(Continue(())) => Ok(count.counted),
-        Ok(Break(end)) => Err(end),
-        Err(_) if unreadable == Unreadable::Skip => Ok(count.counted),
-        Err(errno) => Err(Uncounted::Unreadable(Vec::new(), errno)),
-    }
-}
-
-impl CountVisitor<'_> {
-    fn visit(&mut self, at: &WalkEntry<'_>) -> ControlFlow<Uncounted, NextStep> {
+    let mut counted = TreeCount::default();
+    let ended = walk::walk(root, |event| {
+        let at = match event {
+            WalkEvent::Found(at) => at,
+            WalkEvent::Unreadable(path, errno) => {
+                return match (errno, unreadable) {
+                    (Errno::NOENT, _) | (_, Unreadable::Skip) => Continue(NextStep::On),
+                    (Errno::XDEV, _) => Break(Uncounted::OtherMount(path.to_vec())),
+                    (errno, Unreadable::Refuse) => Break(Uncounted::Unreadable(path.to_vec(), errno)),
+                };
+            }
+            WalkEvent::Left { .. } => return Continue(NextStep::On),
+        };
         // First, so that even an empty directory's walk was allowed to begin.
-        if self.counted.entries.is_multiple_of(ENTRIES_PER_CHECK)
-            && let Some(stop) = (self.stop)()
+        if counted.entries.is_multiple_of(ENTRIES_PER_CHECK)
+            && let Some(stop) = stop()
         {
             return Break(Uncounted::Stopped(stop));
         }
@@ -86,30 +76,28 @@ impl CountVisitor<'_> {
             Ok(stat) => stat,
             Err(Errno::NOENT) => return Continue(NextStep::On),
             Err(Errno::XDEV) => return Break(Uncounted::OtherMount(at.full_path())),
-            Err(_) if self.unreadable == Unreadable::Skip => return Continue(NextStep::On),
+            Err(_) if unreadable == Unreadable::Skip => return Continue(NextStep::On),
             Err(errno) => return Break(Uncounted::Unreadable(at.full_path(), errno)),
         };
-        if self.counted.entries >= self.entries_max {
-            return Break(Uncounted::TooMany(self.counted));
+        if counted.entries >= entries_max {
+            return Break(Uncounted::TooMany(counted));
         }
-        self.counted.entries += 1;
+        counted.entries += 1;
         Continue(match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => NextStep::Into,
             FileType::RegularFile => {
                 let size = u64::try_from(stat.st_size).unwrap_or(0);
-                self.counted.bytes = self.counted.bytes.saturating_add(size);
+                counted.bytes = counted.bytes.saturating_add(size);
                 NextStep::On
             }
             _ => NextStep::On,
         })
-    }
-
-    fn note_unreadable(&self, path: &[u8], errno: Errno) -> ControlFlow<Uncounted, NextStep> {
-        match (errno, self.unreadable) {
-            (Errno::NOENT, _) | (_, Unreadable::Skip) => Continue(NextStep::On),
-            (Errno::XDEV, _) => Break(Uncounted::OtherMount(path.to_vec())),
-            (errno, Unreadable::Refuse) => Break(Uncounted::Unreadable(path.to_vec(), errno)),
-        }
+    });
+    match ended {
+        Ok(Continue(())) => Ok(counted),
+        Ok(Break(end)) => Err(end),
+        Err(_) if unreadable == Unreadable::Skip => Ok(counted),
+        Err(errno) => Err(Uncounted::Unreadable(Vec::new(), errno)),
     }
 }
 
@@ -124,15 +112,6 @@ pub(super) struct DeleteResult {
     pub(super) left: Vec<(Vec<u8>, Errno)>,
     /// How many could not be deleted.
     pub(super) left_count: u64,
-    /// As many were deleted as were asked for, and more are there.
-    pub(super) cut: bool,
-}
-
-impl DeleteResult {
-    /// The root itself cannot be read.
-    pub(super) fn unreadable_root(errno: Errno) -> Self {
-        Self { left: vec![(Vec::new(), errno)], left_count: 1, ..Self::default() }
-    }
 }
 
 struct DeleteVisitor {
@@ -194,7 +173,6 @@ impl DeleteVisitor {
 
     fn visit(&mut self, at: &WalkEntry<'_>) -> ControlFlow<(), NextStep> {
         if self.deleted.entries >= self.entries_max {
-            self.deleted.cut = true;
             return Break(());
         }
         match remove_entry(at) {

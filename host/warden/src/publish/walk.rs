@@ -166,58 +166,48 @@ pub(super) fn measure(
     stop: StopCheck<'_>,
 ) -> Result<std::result::Result<u64, StopReason>> {
     let root = root.as_fd();
-    let mut measure = TreeMeasure { stop, hidden, device: fstat(root)?.st_dev, bytes: 0, entries: 0 };
-    let ended = walk(root, |event| match event {
-        WalkEvent::Found(at) => measure.visit(&at),
-        WalkEvent::Unreadable(..) | WalkEvent::Left { .. } => Continue(NextStep::On),
-    });
-    Ok(match ended? {
-        Continue(()) => Ok(measure.bytes),
-        Break(stop) => Err(stop),
-    })
-}
-
-struct TreeMeasure<'a> {
-    stop: StopCheck<'a>,
-    hidden: HiddenNames,
-    device: u64,
-    bytes: u64,
-    entries: u64,
-}
-
-impl TreeMeasure<'_> {
-    fn visit(&mut self, at: &WalkEntry<'_>) -> ControlFlow<StopReason, NextStep> {
-        self.entries += 1;
-        if self.entries.is_multiple_of(ENTRIES_PER_CHECK)
-            && let Some(stop) = (self.stop)()
+    let device = fstat(root)?.st_dev;
+    let (mut bytes, mut entries) = (0u64, 0u64);
+    let ended = walk(root, |event| {
+        let WalkEvent::Found(at) = event else { return Continue(NextStep::On) };
+        entries += 1;
+        if entries.is_multiple_of(ENTRIES_PER_CHECK)
+            && let Some(stop) = stop()
         {
             return Break(stop);
         }
-        let may_be_hidden = self.hidden == HiddenNames::Anywhere || at.path.is_empty();
+        let may_be_hidden = hidden == HiddenNames::Anywhere || at.path.is_empty();
         if may_be_hidden && at.name.to_bytes().starts_with(PREFIX.as_bytes()) {
             return Continue(NextStep::On);
         }
         let kind = match at.kind {
-            FileType::RegularFile | FileType::Unknown => self.count(at.dir, at.name),
+            FileType::RegularFile | FileType::Unknown => {
+                let (kind, counted) = file_share(&at, device);
+                bytes = bytes.saturating_add(counted);
+                kind
+            }
             other => other,
         };
         Continue(if kind == FileType::Directory { NextStep::Into } else { NextStep::On })
-    }
+    });
+    Ok(match ended? {
+        Continue(()) => Ok(bytes),
+        Break(stop) => Err(stop),
+    })
+}
 
-    /// Adds a regular file's size; returns what the name really stands for.
-    fn count(&mut self, dir: &OwnedFd, name: &CStr) -> FileType {
-        // Stacked filesystems give files other devices than the folders they lie in: there the mount
-        // decides.
-        let is_on_mount = || resolve::open(dir, name, OFlags::PATH | OFlags::NOFOLLOW).is_ok();
-        let stat = match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) if stat.st_dev == self.device || is_on_mount() => stat,
-            Ok(_) | Err(_) => return FileType::Unknown,
-        };
-        let kind = FileType::from_raw_mode(stat.st_mode);
-        if kind == FileType::RegularFile {
-            self.bytes = self.bytes.saturating_add(share(&stat));
-        }
-        kind
+/// What a name really stands for, and the bytes that it counts if that is a regular file.
+fn file_share(at: &WalkEntry<'_>, device: u64) -> (FileType, u64) {
+    // Stacked filesystems give files other devices than the folders they lie in: there the mount
+    // decides.
+    let is_on_mount = || resolve::open(at.dir, at.name, OFlags::PATH | OFlags::NOFOLLOW).is_ok();
+    let stat = match statat(at.dir, at.name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) if stat.st_dev == device || is_on_mount() => stat,
+        Ok(_) | Err(_) => return (FileType::Unknown, 0),
+    };
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => (FileType::RegularFile, share(&stat)),
+        kind => (kind, 0),
     }
 }
 

@@ -104,7 +104,7 @@ fn plan(
     let target = GuestPath::parse(path).map_err(|e| ToolError::new(ErrorCode::PathDenied, e.to_string()))?;
     let mut staged = workspace.stage(&target, Disposition::Replace, &budget)?;
     staged.write(bytes)?;
-    let mut plan = vec![staged.seal()?.into()];
+    let mut plan = vec![PlannedChange::Write(staged.seal()?)];
     for old in old_outputs(workspace, path) {
         let Ok(old) = GuestPath::parse(&old) else { continue };
         // One that is gone, or no file any more, stands in nobody's way.

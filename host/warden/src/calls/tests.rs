@@ -152,7 +152,7 @@ fn a_plan_is_carried_out_or_gone_on_with_only_where_its_turn_is_this_ones_still(
         let publication = Publication {
             workspace: &workspace,
             before,
-            plan: vec![staged.seal().expect("sealed").into()],
+            plan: vec![publish::PlannedChange::Write(staged.seal().expect("sealed"))],
             reply: None,
             commit: &|| true,
             keep: &|_| Err(ToolError::new(ErrorCode::Internal, "another node has it")),
@@ -179,7 +179,7 @@ fn a_call_whose_changes_fail_says_what_another_request_has_of_it() {
         let budget = Arc::new(publish::CallBudget::new(ByteSize(1), || None));
         let mut staged = workspace.stage(&path, Disposition::Replace, &budget).expect("staged");
         staged.write(b"x").expect("there is room");
-        let plan = vec![staged.seal().expect("sealed").into()];
+        let plan = vec![publish::PlannedChange::Write(staged.seal().expect("sealed"))];
         // No file replaces a folder.
         std::fs::create_dir_all(dir.path().join("workspace/shared").join(to)).expect("made");
         let mut reply = warden.outgoing().addition(&TurnId::new(to));

@@ -28,12 +28,6 @@ pub(crate) enum PlannedChange {
     Remove(PlannedRemove),
 }
 
-impl From<SealedFile> for PlannedChange {
-    fn from(sealed: SealedFile) -> Self {
-        Self::Write(sealed)
-    }
-}
-
 impl PlannedChange {
     /// What it will have done: what the audit says before it happens.
     pub(crate) fn effect(&self) -> Effect {

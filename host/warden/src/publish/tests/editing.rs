@@ -154,7 +154,7 @@ fn who_waits_for_another_program_keeps_nobody_from_making_directories() {
     let mut staged = room.workspace.stage(&path("/shared/file"), Replace, &share).unwrap();
     staged.write(b"new").unwrap();
     staged.expect(hash(b"old"));
-    let edited: Vec<PlannedChange> = vec![staged.seal().unwrap().into()];
+    let edited: Vec<PlannedChange> = vec![PlannedChange::Write(staged.seal().unwrap())];
     let (from, to) = (path("/shared/moving"), path("/shared/file"));
     let (moved, _) = room.workspace.plan_rename(&from, &to, Replace, &share).unwrap();
     for (plan, content) in [(edited, b"new".to_vec()), (moved, b"moved".to_vec())] {
@@ -194,7 +194,7 @@ fn of_two_gateways_that_append_at_once_none_loses_a_line() {
                 staged.append_file(&path("/shared/file"), LinkRule::Follow, ExpectedEntry::Anything)?;
             staged.write(line.as_bytes())?;
             staged.expect(hex::decode(read.sha256).unwrap().try_into().unwrap());
-            workspace.publish(vec![staged.seal()?.into()])?;
+            workspace.publish(vec![PlannedChange::Write(staged.seal()?)])?;
             Ok(())
         };
         thread::scope(|scope| {
@@ -230,7 +230,7 @@ fn a_plain_replacement_a_move_or_a_removal_never_vanishes_under_an_edit() {
             0 => {
                 let mut staged = other.stage(&path("/shared/file"), Replace, &budget()).unwrap();
                 staged.write(b"plain").unwrap();
-                staged.seal().unwrap().into()
+                PlannedChange::Write(staged.seal().unwrap())
             }
             1 => other
                 .plan_rename(&path("/shared/file"), &path("/shared/aside"), CreateNew, &budget())

@@ -81,7 +81,7 @@ impl Room {
     }
 
     pub(super) fn publish(&self, sealed: Vec<SealedFile>) -> Result<Vec<Effect>, PublishFailure> {
-        self.workspace.publish(sealed.into_iter().map(PlannedChange::from).collect())
+        self.workspace.publish(sealed.into_iter().map(PlannedChange::Write).collect())
     }
 
     pub(super) fn save(&self, at: &str, how: Disposition, bytes: &[u8]) -> Result<FileFacts, ToolError> {

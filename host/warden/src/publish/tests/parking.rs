@@ -22,7 +22,7 @@ fn plan(room: &Room, how: Disposition, count: usize) -> ChangePlan {
         let mut staged =
             room.workspace.stage(&path(&format!("/shared/d/{}/{n}", n % 7)), how, &share).unwrap();
         staged.write(format!("file {n}").as_bytes()).unwrap();
-        plan.extend(vec![staged.seal().unwrap().into()]).unwrap();
+        plan.extend(vec![PlannedChange::Write(staged.seal().unwrap())]).unwrap();
     }
     plan
 }

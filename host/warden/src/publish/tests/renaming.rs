@@ -170,7 +170,7 @@ fn a_dropped_plan_and_a_plan_that_stops_leave_the_rest() {
     let plan = vec![
         step("/shared/a", "/shared/c"),
         step("/shared/b", "/shared/c"),
-        room.seal("/shared/never", CreateNew, b"x").unwrap().into(),
+        PlannedChange::Write(room.seal("/shared/never", CreateNew, b"x").unwrap()),
     ];
     let failure = room.workspace.publish(plan).unwrap_err();
     assert_eq!(failure.code(), ErrorCode::AlreadyExists);

@@ -81,10 +81,9 @@ impl CallBudget {
     /// Takes one change of the share.
     pub(super) fn take_change(&self, path: &GuestPath) -> Result<(), PublishError> {
         let one_more = |n: u32| (n < self.changes_max).then_some(n + 1);
-        match self.changes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) {
-            Ok(_) => Ok(()),
-            Err(_) => Err(PublishError::ChangeCount { path: path.clone(), limit: self.changes_max }),
-        }
+        let taken = self.changes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
+        let refused = |_| PublishError::ChangeCount { path: path.clone(), limit: self.changes_max };
+        taken.map(drop).map_err(refused)
     }
 
     /// Takes `bytes` of the share, all or nothing.
@@ -92,15 +91,12 @@ impl CallBudget {
         let left = self.turn.map_or(u64::MAX, |turn| turn.left);
         let most = self.limit.0.min(left);
         let more = |spent: u64| spent.checked_add(bytes).filter(|total| *total <= most);
-        match self.spent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
-            Ok(_) => Ok(()),
-            Err(_) => Err(match self.turn {
-                Some(turn) if left < self.limit.0 => {
-                    PublishError::TurnQuota { path: path.clone(), limit: turn.limit }
-                }
-                _ => PublishError::CallQuota { path: path.clone(), limit: self.limit },
-            }),
-        }
+        let spent = self.spent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        let path = || path.clone();
+        spent.map(drop).map_err(|_| match self.turn {
+            Some(turn) if left < self.limit.0 => PublishError::TurnQuota { path: path(), limit: turn.limit },
+            _ => PublishError::CallQuota { path: path(), limit: self.limit },
+        })
     }
 }
 

@@ -105,14 +105,10 @@ impl Workspace {
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Ok(None);
         }
-        let (bytes, sha256) = hash(file, u64::try_from(stat.st_size).unwrap_or(0)).map_err(failed)?;
-        Ok(Some(FileFacts { path: path.to_string(), bytes, sha256 }))
+        // No further than it was long when opened.
+        let mut read = file.take(u64::try_from(stat.st_size).unwrap_or(0));
+        let mut hasher = Sha256::new();
+        let bytes = io::copy(&mut read, &mut hasher).map_err(failed)?;
+        Ok(Some(FileFacts { path: path.to_string(), bytes, sha256: hex::encode(hasher.finalize()) }))
     }
-}
-
-/// Length and SHA-256 of a file, no further than it was long when opened.
-fn hash(file: File, size: u64) -> io::Result<(u64, String)> {
-    let mut hasher = Sha256::new();
-    let bytes = io::copy(&mut file.take(size), &mut hasher)?;
-    Ok((bytes, hex::encode(hasher.finalize())))
 }

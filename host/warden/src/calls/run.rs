@@ -9,7 +9,7 @@ use crate::attachments::Attachments;
 use crate::attachments::outgoing::{Addition, Resolve};
 use crate::messaging::Messaging;
 use crate::publish::{FileOwner, PublishError, Workspace};
-use crate::sandbox::{CallInputs, Component, Reports};
+use crate::sandbox::{CallInputs, Component, FinishedCall, Reports};
 use cofferdam_core::audit::{CallFacts, VerdictKind};
 use cofferdam_core::journal::Journal;
 use cofferdam_core::message::Delivery;
@@ -49,14 +49,6 @@ pub struct CallJob<'a> {
     pub deliver: &'a dyn Fn(&ToolAnswer) -> Result<(), ToolError>,
 }
 
-/// What a guest that returned ok has left. Nothing of it is published yet.
-struct GuestResult {
-    answer: ToolAnswer,
-    plan: Vec<crate::publish::PlannedChange>,
-    reply: Option<Addition>,
-    written_bytes: u64,
-}
-
 impl Warden {
     /// Runs a judged call to its audited end. Blocks; meant for a thread of its own, never an async
     /// worker.
@@ -72,16 +64,34 @@ impl Warden {
     fn run_to_publication(&self, permit: Permit, job: &mut CallJob<'_>) -> Result<ToolAnswer, ToolError> {
         // Not before: what is refused makes no folder.
         let workspace = self.workspace_of(&job.record.facts)?;
-        let mut ran = self.run_guest(permit, job, &workspace)?;
-        let before = match job.before.cut.take() {
+        let inputs = self.inputs_of(&permit, job);
+        let read = permit.found().to_vec();
+        let finished = self.parts.sandbox.run(permit, job.component, &workspace, inputs);
+        // What fails until the plan is published changes and adds nothing.
+        check_still_found(&workspace, &read)?;
+        let FinishedCall { result, mut plan, written_bytes, reply } = finished;
+        let cut = job.before.cut.take();
+        let result = result.map_err(|error| match &cut {
+            None => error,
+            Some(cut) => cut.unfinished_error(&error.message),
+        })?;
+        let attachments = reply.as_ref().map(Addition::attachments).unwrap_or_default();
+        let elsewhere = reply.as_ref().map(Addition::request).filter(|to| **to != job.record.facts.turn);
+        let mut answer = match elsewhere.cloned() {
+            None => ToolAnswer { result, attachments, delivery: None },
+            Some(request) => {
+                let delivery = Some(Delivery { request, attachments });
+                ToolAnswer { result, attachments: Vec::new(), delivery }
+            }
+        };
+        let before = match cut {
             None => None,
             Some(cut) => {
-                ran.plan = cut.rest_of(&ran.answer, ran.plan)?;
-                ran.answer = cut.answer;
+                plan = cut.rest_of(&answer, plan)?;
+                answer = cut.answer;
                 Some(cut.done)
             }
         };
-        let GuestResult { answer, plan, reply, written_bytes } = ran;
         let CallJob { record, journal, commit, deliver, .. } = job;
         let (journal, is_kept) = (journal.as_deref(), before.is_some());
         let not_own = "the journal does not say that this turn goes on here, so nothing more was changed";
@@ -97,16 +107,10 @@ impl Warden {
         Ok(answer)
     }
 
-    /// Runs the guest to its end. What fails until then changes and adds nothing.
-    fn run_guest(
-        &self,
-        permit: Permit,
-        job: &CallJob<'_>,
-        workspace: &Arc<Workspace>,
-    ) -> Result<GuestResult, ToolError> {
+    /// What the guest is run with.
+    fn inputs_of(&self, permit: &Permit, job: &CallJob<'_>) -> CallInputs {
         let turn = &job.record.facts.turn;
-        let cut = job.before.cut.as_ref();
-        let inputs = CallInputs {
+        CallInputs {
             attachments: job.attachments.clone(),
             reply: Some(self.parts.outgoing.addition(turn).reaching(job.reaching.clone())),
             messaging: job.messaging.clone().map(|messaging| (messaging, job.record.facts.clone())),
@@ -114,28 +118,10 @@ impl Warden {
             printed: job.printed.clone(),
             web: permit.grants().network.is_some().then(|| self.web_of(&job.record.facts)),
             turn: self.quota.share(turn, job.before.earlier.as_ref()),
-            made: cut.map(InterruptedPlan::made).unwrap_or_default(),
+            made: job.before.cut.as_ref().map(InterruptedPlan::made).unwrap_or_default(),
             cancel: job.cancel.clone(),
             started: job.record.started,
-        };
-        let read = permit.found().to_vec();
-        let finished = self.parts.sandbox.run(permit, job.component, workspace, inputs);
-        check_still_found(workspace, &read)?;
-        let result = match cut {
-            None => finished.result?,
-            Some(cut) => finished.result.map_err(|error| cut.unfinished_error(&error.message))?,
-        };
-        let attachments = finished.reply.as_ref().map(Addition::attachments).unwrap_or_default();
-        let elsewhere = finished.reply.as_ref().map(Addition::request).filter(|to| *to != turn);
-        let answer = match elsewhere.cloned() {
-            None => ToolAnswer { result, attachments, delivery: None },
-            Some(request) => {
-                let delivery = Some(Delivery { request, attachments });
-                ToolAnswer { result, attachments: Vec::new(), delivery }
-            }
-        };
-        let (plan, reply, written_bytes) = (finished.plan, finished.reply, finished.written_bytes);
-        Ok(GuestResult { answer, plan, reply, written_bytes })
+        }
     }
 
     /// Keeps the answer in the turn's journal, or counts what was written where there is none.

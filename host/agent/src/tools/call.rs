@@ -232,7 +232,7 @@ impl CallServices {
             record.facts.arguments = redact(&Value::String(text.to_owned()), None);
         })?;
         record.facts.arguments = redact(&arguments, Some(&tool.policy));
-        let (started, limits) = (record.started(), tool.policy.limits);
+        let (started, limits) = (record.started, tool.policy.limits);
         let stopped = || request.stop_error(started, limits);
         let judged = tool.judge(request.id.clone(), arguments, &stopped)?;
         if matches!(judged, PermittedCall::Permit(_)) {

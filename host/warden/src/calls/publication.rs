@@ -33,12 +33,6 @@ pub(super) struct Publication<'a> {
     pub(super) deliver: &'a dyn Fn() -> Result<(), ToolError>,
 }
 
-impl Publication<'_> {
-    fn is_empty(&self) -> bool {
-        self.plan.is_empty() && self.reply.is_none()
-    }
-}
-
 impl Warden {
     /// Publishes what there is. What had landed by an error is in `record`, which holds the lock
     /// until the outcome is written.
@@ -50,10 +44,10 @@ impl Warden {
         record: &mut CallRecord,
         publication: Publication<'_>,
     ) -> Result<(), ToolError> {
-        if publication.is_empty() {
+        let Publication { workspace, before, plan, reply, commit, keep, deliver } = publication;
+        if plan.is_empty() && reply.is_none() {
             return Ok(());
         }
-        let Publication { workspace, before, plan, reply, commit, keep, deliver } = publication;
         if !commit() {
             let said = match &before {
                 None => "the deadline passed before publishing; nothing was changed".to_owned(),

@@ -34,7 +34,7 @@ pub struct CallRecord {
     /// How it is counted.
     pub counted: CountedAs,
     /// When the call's time began.
-    pub(super) started: Instant,
+    pub started: Instant,
     pub(super) intent: Option<u64>,
     pub(super) files: Vec<Effect>,
     /// Held from before the intent until after the outcome, so that an intent without an outcome
@@ -57,11 +57,6 @@ impl CallRecord {
             publishing: None,
             told,
         }
-    }
-
-    /// When the call's time began.
-    pub fn started(&self) -> Instant {
-        self.started
     }
 }
 

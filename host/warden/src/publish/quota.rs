@@ -65,13 +65,7 @@ impl Quota {
         Self { limit, mounts, root, state: Mutex::default(), walked: Condvar::new() }
     }
 
-    /// Bytes on disk as far as they are known.
-    #[cfg(test)]
-    pub(super) fn landed_bytes(&self) -> u64 {
-        lock(&self.state).landed
-    }
-
-    /// The same; `None` before anything was measured.
+    /// Bytes on disk as far as they are known; `None` before anything was measured.
     pub(super) fn known_bytes(&self) -> Option<u64> {
         let state = lock(&self.state);
         state.last.is_some().then_some(state.landed)

@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// A file being written, visible to nobody.
 pub(crate) struct StagedFile {
     place: StageTarget,
-    body: StageBody,
+    pub(super) body: StageBody,
     failed: Option<ErrorCode>,
 }
 
@@ -130,12 +130,6 @@ impl Workspace {
 }
 
 impl StagedFile {
-    /// Bytes so far.
-    #[cfg(test)]
-    pub(super) fn bytes(&self) -> u64 {
-        self.body.bytes
-    }
-
     /// Appends `bytes`.
     ///
     /// # Errors

@@ -25,7 +25,7 @@ fn check(expected: &[u8], steps: impl Fn(&mut StagedFile)) {
     let room = Room::new(StagingMethod::Unnamed);
     let mut staged = room.workspace.stage(&path("/shared/x"), Disposition::CreateNew, &budget()).unwrap();
     steps(&mut staged);
-    assert_eq!(staged.bytes(), expected.len() as u64);
+    assert_eq!(staged.body.bytes, expected.len() as u64);
     let Effect::Written(facts) = room.publish(vec![staged.seal().unwrap()]).unwrap().remove(0) else {
         panic!()
     };

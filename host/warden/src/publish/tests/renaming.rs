@@ -273,7 +273,7 @@ fn between_filesystems_what_was_approved_moves_over_what_was_approved() {
 #[test]
 fn what_a_rename_replaces_is_free_again() {
     let room = Room::with(StagingMethod::detect(), 0o022, ByteSize::kib(10));
-    let held = || room.workspace.quota.landed_bytes();
+    let held = || room.workspace.quota.known_bytes().unwrap_or_default();
     room.save("/shared/a", CreateNew, &[0; 4 << 10]).unwrap();
     room.save("/shared/b", CreateNew, &[0; 5 << 10]).unwrap();
     room.rename("/shared/a", "/tmp/a", CreateNew).unwrap();

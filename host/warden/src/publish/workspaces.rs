@@ -137,15 +137,14 @@ impl Workspaces {
         if name.is_empty() {
             return Ok(self.usual.clone());
         }
-        let workspace = match self.find_open(&name) {
-            Some(workspace) => workspace,
-            None => {
-                let workspace = match place.session() {
-                    None => self.open_user(place, &name)?,
-                    Some(session) => self.open_session(place, &session, &name)?,
-                };
-                self.keep(name, workspace)
-            }
+        let found = lock(&self.open).get_mut(&name).map(|open| {
+            open.used = Instant::now();
+            open.workspace.clone()
+        });
+        let workspace = match (found, place.session()) {
+            (Some(found), _) => found,
+            (None, None) => self.keep(self.open_user(place, &name)?, name),
+            (None, Some(session)) => self.keep(self.open_session(place, &session, &name)?, name),
         };
         workspace.touch();
         Ok(workspace)
@@ -157,16 +156,8 @@ impl Workspaces {
         lock(&self.open).len()
     }
 
-    /// One that is open already.
-    fn find_open(&self, name: &str) -> Option<Arc<Workspace>> {
-        let mut places = lock(&self.open);
-        let open = places.get_mut(name)?;
-        open.used = Instant::now();
-        Some(open.workspace.clone())
-    }
-
     /// Keeps it open; somebody else may have opened it meanwhile, then it is theirs.
-    fn keep(&self, name: String, workspace: Workspace) -> Arc<Workspace> {
+    fn keep(&self, workspace: Workspace, name: String) -> Arc<Workspace> {
         let mut places = lock(&self.open);
         // Closed after the lock is let go.
         let mut closed = Vec::new();

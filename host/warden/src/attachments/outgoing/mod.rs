@@ -6,7 +6,6 @@
 //! kept, and removes nothing that a turn or the store still needs.
 
 mod bucket;
-mod config;
 mod name;
 mod place;
 mod source;
@@ -15,17 +14,18 @@ mod take;
 mod tests;
 
 pub use bucket::{BLOBS_LISTED_MAX, BUCKET_SWEPT_EVERY, Bucket, BucketSweep, StoredBlob};
-pub use config::Config;
 pub use source::{CONTENTS_BYTES_MAX, OutgoingBytes, OutgoingFile};
 pub use take::OutgoingError;
 
 use cofferdam_core::audit::{AttachRecord, Effect};
 use cofferdam_core::id::TurnId;
+use cofferdam_core::limits::ByteSize;
 use cofferdam_core::lock::lock;
 use cofferdam_core::message::{Address, OutgoingAttachment};
 use cofferdam_core::text::with_causes;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use place::BlobFolder;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io;
@@ -33,6 +33,35 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime};
+
+/// Limits on what tools add to replies, `[replies]` of the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// One file.
+    pub max_bytes: ByteSize,
+    /// All files that one call adds together.
+    pub max_call_bytes: ByteSize,
+    /// All files of one reply together.
+    pub max_turn_bytes: ByteSize,
+    /// Files of one reply.
+    pub max_count: u32,
+    /// Everything that is held until it is sent.
+    pub max_held_bytes: ByteSize,
+}
+
+/// Below what every platform takes of a bot, and room for a day on which none is reached.
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            max_bytes: ByteSize::mib(20),
+            max_call_bytes: ByteSize::mib(40),
+            max_turn_bytes: ByteSize::mib(50),
+            max_count: 10,
+            max_held_bytes: ByteSize(1 << 30),
+        }
+    }
+}
 
 /// From the moment at which a node has written a blob until the store says who needs it, and long
 /// after that.

@@ -50,11 +50,9 @@ struct QuotaState {
     /// Bytes that landed during the walk under way, which may or may not have seen them.
     landed_in_walk: u64,
     walking: bool,
-    last: Option<Measured>,
-}
-
-struct Measured {
-    at: Instant,
+    /// When the last walk ended.
+    measured: Option<Instant>,
+    /// How long it took.
     took: Duration,
 }
 
@@ -68,7 +66,7 @@ impl Quota {
     /// Bytes on disk as far as they are known; `None` before anything was measured.
     pub(super) fn known_bytes(&self) -> Option<u64> {
         let state = lock(&self.state);
-        state.last.is_some().then_some(state.landed)
+        state.measured.is_some().then_some(state.landed)
     }
 
     /// The limit.
@@ -91,7 +89,7 @@ impl Quota {
     /// Grants `bytes` to the file staged for `path`.
     fn take(&self, path: &GuestPath, bytes: u64, stop: StopCheck<'_>) -> Result<(), PublishError> {
         let mut state = lock(&self.state);
-        if state.last.as_ref().is_none_or(|m| m.at.elapsed() > MEASURED_AGE_MAX) {
+        if state.measured.is_none_or(|at| at.elapsed() > MEASURED_AGE_MAX) {
             state = self.measure(state, path, stop)?;
         }
         if !state.fits(bytes, self.limit()) && state.may_measure_again() {
@@ -120,7 +118,7 @@ impl Quota {
                 state = waited.unwrap_or_else(PoisonError::into_inner).0;
             }
             // A walk that was stopped measured nothing: then this caller walks.
-            if state.last.is_some() {
+            if state.measured.is_some() {
                 return Ok(state);
             }
         }
@@ -133,7 +131,7 @@ impl Quota {
         state.walking = false;
         self.walked.notify_all();
         state.landed = bytes?.saturating_add(state.landed_in_walk);
-        state.last = Some(Measured { at: Instant::now(), took: began.elapsed() });
+        (state.measured, state.took) = (Some(Instant::now()), began.elapsed());
         Ok(state)
     }
 
@@ -161,7 +159,7 @@ impl QuotaState {
     }
 
     fn may_measure_again(&self) -> bool {
-        self.last.as_ref().is_none_or(|m| m.took <= CHEAP_WALK || m.at.elapsed() >= m.took * REST_PER_WALK)
+        self.took <= CHEAP_WALK || self.measured.is_none_or(|at| at.elapsed() >= self.took * REST_PER_WALK)
     }
 }
 

@@ -78,7 +78,7 @@ pub(super) fn walk<E>(
         };
         let then = match step {
             Ok(Break(end)) => return Ok(Break(end)),
-            Ok(Continue(Some(Descent { name, position }))) => {
+            Ok(Continue(Some((name, position)))) => {
                 positions.extend([position, 0]);
                 path = join(&path, &name);
                 continue;
@@ -100,11 +100,8 @@ pub(super) fn walk<E>(
     Ok(Continue(()))
 }
 
-/// A subdirectory to enter, and where to go on after it.
-struct Descent {
-    name: Vec<u8>,
-    position: u64,
-}
+/// The name of a subdirectory to enter, and where to go on after it.
+type Descent = (Vec<u8>, u64);
 
 /// Visits a directory from a position up to the next subdirectory to enter.
 fn read<E>(
@@ -126,8 +123,7 @@ fn read<E>(
             Break(end) => return Ok(Break(end)),
             Continue(NextStep::On) => {}
             Continue(NextStep::Into) => {
-                let (name, position) = (name.to_bytes().to_vec(), entry.next_entry_cookie());
-                return Ok(Continue(Some(Descent { name, position })));
+                return Ok(Continue(Some((name.to_bytes().to_vec(), entry.next_entry_cookie()))));
             }
         }
     }

@@ -172,7 +172,6 @@ impl Warden {
     }
 
     fn append(&self, event: AuditEvent, durability: Durability) -> Result<(), ToolError> {
-        let appended = self.parts.audit.append(event, durability);
-        appended.map(drop).map_err(|error: AuditError| unwritten::audit_error(&error))
+        self.parts.audit.append(event, durability).map(drop).map_err(unwritten::audit_error)
     }
 }

@@ -35,8 +35,7 @@ impl Warden {
                 code: failure.as_ref().and_then(|failure| code(failure.kind)),
                 reason: failure.map(|failure| one_line(&redact(&failure.message), 1024)),
             };
-            let appended = audit.append(AuditEvent::Network(request), durability);
-            appended.map(drop).map_err(|error| audit_error(&error))
+            audit.append(AuditEvent::Network(request), durability).map(drop).map_err(audit_error)
         };
         WebAccess { web, note: Box::new(note) }
     }

@@ -59,7 +59,7 @@ impl Warden {
             return Err(ToolError::new(ErrorCode::TimedOut, said));
         }
         let audit = &self.parts.audit;
-        record.publishing = Some(audit.lock_publishing().map_err(|e| audit_error(&e))?);
+        record.publishing = Some(audit.lock_publishing().map_err(audit_error)?);
         keep(&record.facts)?;
         // The whole plan, also where its first steps happened in an earlier run: a crash now is
         // settled as a whole.
@@ -68,7 +68,7 @@ impl Warden {
         let planned = before.iter().cloned().chain(plan.iter().map(PlannedChange::effect));
         let files = planned.chain(added.iter().cloned()).collect();
         let intent = AuditEvent::Intent(Intent { facts: record.facts.clone(), files });
-        record.intent = Some(audit.append(intent, Durability::Synced).map_err(|e| audit_error(&e))?);
+        record.intent = Some(audit.append(intent, Durability::Synced).map_err(audit_error)?);
         deliver()?;
         match workspace.publish(plan) {
             Ok(files) => record.files = [before, files, added].concat(),

@@ -116,7 +116,7 @@ impl Warden {
                 );
                 Ok(())
             }
-            Err(error) => Err(audit_error(&error)),
+            Err(error) => Err(audit_error(error)),
         }
     }
 }

@@ -73,7 +73,7 @@ impl Warden {
             return Ok(Replay::Run(EarlierRun { earlier, cut: None }));
         };
         let Parts { audit, outgoing, .. } = &self.parts;
-        let (planned, done) = match audit.find_landed(&facts.call).map_err(|e| audit_error(&e))? {
+        let (planned, done) = match audit.find_landed(&facts.call).map_err(audit_error)? {
             None => return Ok(Replay::Run(EarlierRun { earlier, cut: None })),
             Some(LandedCall::All(files)) if outgoing.adopt(&facts.turn, &answer.attachments) => {
                 deliver(&answer)?;

@@ -6,9 +6,9 @@ use cofferdam_core::journal::JournalError;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 
 /// What to answer when the audit cannot be written.
-pub(super) fn audit_error(error: &AuditError) -> ToolError {
-    tracing::error!(error = error as &dyn std::error::Error, "the audit failed");
-    if let AuditError::TooLong { bytes, bytes_max } = error {
+pub(super) fn audit_error(error: AuditError) -> ToolError {
+    tracing::error!(error = &error as &dyn std::error::Error, "the audit failed");
+    if let AuditError::TooLong { bytes, bytes_max } = &error {
         let said = format!(
             "the changes of this call need {bytes} bytes in the audit, of at most {bytes_max}, so nothing was changed; \
              make fewer of them in one call"

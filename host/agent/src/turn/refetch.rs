@@ -15,7 +15,7 @@ pub(super) async fn files_added(turn: &TurnInput) -> Vec<Attachments> {
 /// The files of each message of a request, fetched again: each is the one of the same content, or
 /// says that it is gone.
 pub(super) async fn refetch_files(turn: &TurnInput, wanted: Vec<Attachments>) -> Vec<Attachments> {
-    if wanted.iter().all(Attachments::is_empty) {
+    if wanted.iter().all(|list| list.is_empty()) {
         return wanted;
     }
     let mut found = files_added(turn).await;
@@ -37,5 +37,5 @@ pub(super) async fn refetch_files(turn: &TurnInput, wanted: Vec<Attachments>) ->
 /// The bytes of an attachment among those that were found, by their content.
 fn find_bytes(found: &[Attachments], wanted: &AttachmentInfo) -> Option<Blob> {
     let same = |found: &&Attachment| found.blob.is_some() && found.info.sha256 == wanted.sha256;
-    found.iter().flat_map(Attachments::iter).find(same)?.blob.clone()
+    found.iter().flat_map(|list| list.iter()).find(same)?.blob.clone()
 }

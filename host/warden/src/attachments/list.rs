@@ -4,6 +4,7 @@ use super::blob::Blob;
 use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// One attachment: what is known of it, and its bytes unless they could not be had.
@@ -25,21 +26,6 @@ impl Attachments {
         self.0.iter().map(|attachment| attachment.info.clone()).collect()
     }
 
-    /// How many there are, unavailable ones included.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// In order.
-    pub fn iter(&self) -> std::slice::Iter<'_, Attachment> {
-        self.0.iter()
-    }
-
     /// These and then `more`, whose indices go on from here: the whole list, and `more` as they are
     /// in it.
     pub fn extend_with(&self, more: &Self) -> (Self, Self) {
@@ -49,7 +35,7 @@ impl Attachments {
             attachment
         });
         let moved: Vec<_> = moved.collect();
-        (self.iter().cloned().chain(moved.iter().cloned()).collect::<Vec<_>>().into(), moved.into())
+        ([&self[..], &moved[..]].concat().into(), moved.into())
     }
 
     /// The bytes of attachment `index`.
@@ -81,6 +67,15 @@ impl Attachments {
             let message = format!("attachment {index} is unavailable: {reason}");
             ToolError::new(ErrorCode::AttachmentUnavailable, message)
         })
+    }
+}
+
+/// In order, unavailable ones included.
+impl Deref for Attachments {
+    type Target = [Attachment];
+
+    fn deref(&self) -> &[Attachment] {
+        &self.0
     }
 }
 

@@ -70,7 +70,9 @@ fn make<'a>(
             Ok(next) => next,
             Err(Errno::NOENT) => {
                 // First, so that what is made can be unmade after any failure from then on.
-                made.start_in(&dir).map_err(failed)?;
+                if made.names.is_empty() {
+                    made.base = Some(resolve::directory(&dir, b"").map_err(failed)?);
+                }
                 match mkdirat(&dir, name, mode) {
                     Ok(()) => made.names.push(name.to_owned()),
                     // Somebody else made it and keeps it; whether they synced it yet is unknown.
@@ -103,14 +105,6 @@ struct MadeFolders<'a> {
 impl<'a> MadeFolders<'a> {
     fn new(mount: &'a StagingFolder) -> Self {
         Self { mount, base: None, names: Vec::new() }
-    }
-
-    /// The next name will lie in `dir`.
-    fn start_in(&mut self, dir: &OwnedFd) -> rustix::io::Result<()> {
-        if self.names.is_empty() {
-            self.base = Some(resolve::directory(dir, b"")?);
-        }
-        Ok(())
     }
 }
 

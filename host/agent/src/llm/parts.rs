@@ -277,7 +277,7 @@ mod tests {
     }
 
     fn in_memory(bytes: &'static [u8]) -> Option<Blob> {
-        Some(Blob::from_bytes(Bytes::from_static(bytes), [0; 32]))
+        Some(Blob::new(BlobBytes::Memory(Bytes::from_static(bytes)), bytes.len() as u64, [0; 32]))
     }
 
     async fn shown_of(attachments: Vec<Attachment>, accepts: &[&str]) -> Vec<(String, String)> {
@@ -331,7 +331,7 @@ mod tests {
             let mut file = tempfile::tempfile().expect("a file");
             file.write_all(b"%PDF").expect("writable");
             file.set_len(len).expect("writable");
-            Some(Blob::from_file(file, len, [0; 32]))
+            Some(Blob::new(BlobBytes::File(file), len, [0; 32]))
         };
         let all = vec![
             attachment(0, "application/pdf", spooled(PARTS_BYTES_MAX + 1)),

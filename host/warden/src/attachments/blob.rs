@@ -15,9 +15,9 @@ pub struct Blob(pub(super) Arc<BlobShared>);
 
 /// What all clones of a blob share.
 pub(super) struct BlobShared {
-    pub(super) len: u64,
-    pub(super) sha256: [u8; 32],
-    pub(super) body: BlobBytes,
+    len: u64,
+    sha256: [u8; 32],
+    body: BlobBytes,
 }
 
 /// Where a blob's bytes are, for code that can do better than copying them.
@@ -29,14 +29,9 @@ pub enum BlobBytes {
 }
 
 impl Blob {
-    /// Bytes in memory whose SHA-256 the caller knows.
-    pub fn from_bytes(bytes: Bytes, sha256: [u8; 32]) -> Self {
-        Self(Arc::new(BlobShared { len: bytes.len() as u64, sha256, body: BlobBytes::Memory(bytes) }))
-    }
-
-    /// The first `len` bytes of a file that nobody changes, and their SHA-256.
-    pub fn from_file(file: File, len: u64, sha256: [u8; 32]) -> Self {
-        Self(Arc::new(BlobShared { len, sha256, body: BlobBytes::File(file) }))
+    /// Bytes that nobody changes, their length, and their SHA-256.
+    pub fn new(body: BlobBytes, len: u64, sha256: [u8; 32]) -> Self {
+        Self(Arc::new(BlobShared { len, sha256, body }))
     }
 
     /// Length in bytes.

@@ -66,15 +66,15 @@ impl BlobStore {
     }
 
     /// The one blob with this hash: the one that is alive, or else a new one.
-    fn hold(&self, sha256: [u8; 32], new: impl FnOnce() -> BlobShared) -> Blob {
+    fn hold(&self, sha256: [u8; 32], new: impl FnOnce() -> Blob) -> Blob {
         let mut alive = lock(&self.0.alive);
         if let Some(held) = alive.get(&sha256).and_then(Weak::upgrade) {
             return Blob(held);
         }
         alive.retain(|_, held| held.strong_count() > 0);
-        let held = Arc::new(new());
-        alive.insert(sha256, Arc::downgrade(&held));
-        Blob(held)
+        let blob = new();
+        alive.insert(sha256, Arc::downgrade(&blob.0));
+        blob
     }
 }
 
@@ -126,7 +126,7 @@ impl BlobWriter {
                 SpooledData::InMemory(held) => BlobBytes::Memory(held.into_inner().into()),
                 SpooledData::OnDisk(file) => BlobBytes::File(file),
             };
-            BlobShared { len: self.len, sha256, body }
+            Blob::new(body, self.len, sha256)
         })
     }
 }

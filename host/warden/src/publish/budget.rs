@@ -6,7 +6,6 @@ use crate::stop::StopReason;
 use cofferdam_core::limits::{ByteSize, Limits};
 use cofferdam_policy::GuestPath;
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 impl StopReason {
@@ -97,11 +96,5 @@ impl CallBudget {
             Some(turn) if left < self.limit.0 => PublishError::TurnQuota { path: path(), limit: turn.limit },
             _ => PublishError::CallQuota { path: path(), limit: self.limit },
         })
-    }
-}
-
-impl fmt::Debug for CallBudget {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Budget({} of {} bytes)", self.spent(), self.limit.0)
     }
 }

@@ -12,7 +12,7 @@ use rustix::io::Result;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileIdentity {
     device: u64,
-    inode: u64,
+    pub(super) inode: u64,
     kind: u32,
 }
 
@@ -30,10 +30,6 @@ impl FileIdentity {
     /// Whether a name stands for it.
     pub(super) fn has_name(&self, parent: impl AsFd, name: &str) -> Result<bool> {
         Ok(resolve::handle(parent, name)?.is_some_and(|(_, found)| Self::from_stat(&found) == *self))
-    }
-
-    pub(super) fn inode(&self) -> u64 {
-        self.inode
     }
 
     /// What the audit calls it.

@@ -12,7 +12,7 @@ use super::plan;
 use super::quota::Reservation;
 use super::resolve::{self, ResolvedEntry};
 use super::stage::{StageBody, StageTarget};
-use super::temp::{StagingFolder, TempName, link_open_file, rename_new};
+use super::temp::{TempName, link_open_file, rename_new};
 use super::{Disposition, walk};
 use cofferdam_core::audit::{EntryKind, FileFacts};
 use cofferdam_policy::{ExpectedEntry, GuestPath};
@@ -28,7 +28,7 @@ pub(super) const TRIES_MAX: u32 = 16;
 
 /// A finished file, its bytes on disk, still without its name. Dropped, it is gone.
 pub(crate) struct SealedFile {
-    place: StageTarget,
+    pub(super) place: StageTarget,
     /// Open, unless the file is parked: then it has a name, and is opened by that where need be.
     file: Option<File>,
     temp: Option<TempName>,
@@ -73,11 +73,6 @@ impl SealedFile {
         let StageBody { file, temp, bytes, digest, reservation } = body;
         let sha256 = hex::encode(digest.into_bytes());
         Self { place, file: Some(file), temp, bytes, reservation, sha256, mode }
-    }
-
-    /// The mount that it will be in.
-    pub(super) fn mount(&self) -> &Arc<StagingFolder> {
-        &self.place.mount
     }
 
     /// Lets its descriptor go: it waits under a name in `park`, which is of its mount.

@@ -42,7 +42,7 @@ impl PlannedChange {
     pub(crate) fn path(&self) -> &GuestPath {
         match self {
             Self::Write(sealed) => sealed.path(),
-            Self::Rename(rename) => rename.target(),
+            Self::Rename(rename) => &rename.target,
             Self::Remove(remove) => remove.path(),
         }
     }
@@ -64,7 +64,7 @@ impl PlannedChange {
                 Ok(())
             }
             Self::Rename(rename) => {
-                let (source, target) = (expected(rename.source()), expected(rename.target()));
+                let (source, target) = (expected(&rename.source), expected(&rename.target));
                 rename.expect_approved(source, target)
             }
             Self::Remove(remove) => {
@@ -148,12 +148,11 @@ impl ChangePlan {
 
     /// Where files of the same mount are set aside.
     fn park(&mut self, sealed: &SealedFile) -> Result<Arc<ParkFolder>, PublishError> {
-        let mount = sealed.mount();
+        let mount = &sealed.place.mount;
         if let Some(park) = self.parks.iter().find(|park| park.is_of(mount)) {
             return Ok(Arc::clone(park));
         }
-        let made = ParkFolder::make(mount);
-        let park = made.map_err(|e| PublishError::from_io(sealed.path(), "setting it aside", e))?;
+        let park = ParkFolder::make(mount).map_err(sealed.place.failed("setting it aside"))?;
         self.parks.push(Arc::clone(&park));
         Ok(park)
     }

@@ -29,8 +29,10 @@ pub(crate) struct PlannedRename {
     workspace: Arc<Workspace>,
     from: Arc<StagingFolder>,
     to: Arc<StagingFolder>,
-    source: GuestPath,
-    target: GuestPath,
+    /// The path that goes.
+    pub(super) source: GuestPath,
+    /// The path that it will have.
+    pub(super) target: GuestPath,
     disposition: Disposition,
     /// What was found: open, so that its number is not given to something else.
     handle: OwnedFd,
@@ -149,22 +151,12 @@ fn refuse_itself(source: &GuestPath, target: &GuestPath) -> Result<(), PublishEr
 }
 
 impl PlannedRename {
-    /// The path that goes.
-    pub(super) fn source(&self) -> &GuestPath {
-        &self.source
-    }
-
-    /// The path that it will have.
-    pub(crate) fn target(&self) -> &GuestPath {
-        &self.target
-    }
-
     pub(super) fn effect(&self) -> MoveRecord {
         MoveRecord {
             path: self.target.to_string(),
             moved_from: self.source.to_string(),
             kind: self.identity.kind(),
-            inode: self.identity.inode(),
+            inode: self.identity.inode,
         }
     }
 

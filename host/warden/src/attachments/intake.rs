@@ -132,7 +132,7 @@ impl Intake {
 
 /// One download under way. Dropped, its attachment stays unavailable.
 pub struct Download {
-    info: AttachmentInfo,
+    pub(super) info: AttachmentInfo,
     expected: Option<u64>,
     claim: ByteClaim,
     writer: BlobWriter,
@@ -148,11 +148,6 @@ pub struct RejectedDownload(String);
 pub struct IntakeResult(Attachment);
 
 impl Download {
-    /// Its place in the turn.
-    pub fn index(&self) -> u32 {
-        self.info.index
-    }
-
     /// Bytes that have arrived.
     pub fn bytes_arrived(&self) -> u64 {
         self.writer.len()
@@ -176,7 +171,7 @@ impl Download {
     fn take(&mut self, bytes: &[u8]) -> Result<(), String> {
         let total = self.writer.len().saturating_add(bytes.len() as u64);
         // Its own limit is the one to name when both are exceeded.
-        if total <= self.writer.limit().0 {
+        if total <= self.writer.limit.0 {
             self.claim.grow_to(total)?;
         }
         self.writer.write(bytes).map_err(|error| match error {

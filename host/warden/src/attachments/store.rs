@@ -81,18 +81,14 @@ impl BlobStore {
 /// A blob being written. Dropped, it is gone.
 pub struct BlobWriter {
     store: BlobStore,
-    limit: ByteSize,
+    /// Its cap.
+    pub(super) limit: ByteSize,
     len: u64,
     hasher: Sha256,
     body: SpooledTempFile,
 }
 
 impl BlobWriter {
-    /// Its cap.
-    pub fn limit(&self) -> ByteSize {
-        self.limit
-    }
-
     /// Bytes so far.
     pub fn len(&self) -> u64 {
         self.len

@@ -17,9 +17,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A directory of a call's own. Its last name and it go together.
 pub(super) struct ParkFolder {
-    mount: Arc<StagingFolder>,
+    pub(super) mount: Arc<StagingFolder>,
     name: String,
-    dir: Arc<Dir>,
+    pub(super) dir: Arc<Dir>,
     names: AtomicU32,
 }
 
@@ -31,16 +31,6 @@ impl ParkFolder {
             let dir = Arc::new(Dir::from_std_file(File::from(lock_folder(mount, &name)?)));
             Ok(Arc::new(Self { mount: Arc::clone(mount), name, dir, names: AtomicU32::new(0) }))
         })
-    }
-
-    /// Whether it is of this mount.
-    pub(super) fn is_of(&self, mount: &Arc<StagingFolder>) -> bool {
-        Arc::ptr_eq(&self.mount, mount)
-    }
-
-    /// The directory itself.
-    pub(super) fn dir(&self) -> &Arc<Dir> {
-        &self.dir
     }
 
     /// Gives a staged file a name in here, in the place of the temporary one that it may have.

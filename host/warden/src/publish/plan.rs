@@ -149,7 +149,7 @@ impl ChangePlan {
     /// Where files of the same mount are set aside.
     fn park(&mut self, sealed: &SealedFile) -> Result<Arc<ParkFolder>, PublishError> {
         let mount = &sealed.place.mount;
-        if let Some(park) = self.parks.iter().find(|park| park.is_of(mount)) {
+        if let Some(park) = self.parks.iter().find(|park| Arc::ptr_eq(&park.mount, mount)) {
             return Ok(Arc::clone(park));
         }
         let park = ParkFolder::make(mount).map_err(sealed.place.failed("setting it aside"))?;

@@ -60,7 +60,7 @@ pub(super) struct TempName {
 impl TempName {
     /// A name of a file in a park.
     pub(super) fn in_park(park: &Arc<ParkFolder>, name: String) -> Self {
-        Self { dir: Arc::clone(park.dir()), name: Some(name), _park: Some(Arc::clone(park)) }
+        Self { dir: Arc::clone(&park.dir), name: Some(name), _park: Some(Arc::clone(park)) }
     }
 
     /// The directory that it is in: the root of the mount, or a park.

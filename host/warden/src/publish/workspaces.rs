@@ -39,11 +39,11 @@ pub struct Workspaces {
     opening: FolderOpener,
     usual: Arc<Workspace>,
     /// By their folder below the root.
-    open: Mutex<BTreeMap<String, OpenWorkspace>>,
+    pub(super) open: Mutex<BTreeMap<String, OpenWorkspace>>,
 }
 
 /// A workspace that is open.
-struct OpenWorkspace {
+pub(super) struct OpenWorkspace {
     workspace: Arc<Workspace>,
     used: Instant,
 }
@@ -148,12 +148,6 @@ impl Workspaces {
         };
         workspace.touch();
         Ok(workspace)
-    }
-
-    /// How many are open, the usual one apart.
-    #[cfg(test)]
-    pub(super) fn open_now(&self) -> usize {
-        lock(&self.open).len()
     }
 
     /// Keeps it open; somebody else may have opened it meanwhile, then it is theirs.

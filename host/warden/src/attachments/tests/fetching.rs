@@ -34,7 +34,7 @@ impl Place {
         let at_once = self.at_once.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(at_once, Ordering::SeqCst);
         // The later ones come in first.
-        for _ in 0..20 - download.index() {
+        for _ in 0..20 - download.info.index {
             tokio::task::yield_now().await;
         }
         self.at_once.fetch_sub(1, Ordering::SeqCst);

@@ -183,7 +183,7 @@ fn a_bounded_number_of_places_stays_open_and_one_in_use_always_does() {
     let planned = house.at("1", "planned").stage(&path("/tmp/x"), CreateNew, &budget()).unwrap();
     for n in 0..PLACES_OPEN_MAX * 2 {
         house.at("1", &n.to_string());
-        assert!(house.workspaces.open_now() <= PLACES_OPEN_MAX);
+        assert!(cofferdam_core::lock::lock(&house.workspaces.open).len() <= PLACES_OPEN_MAX);
     }
     assert!(Arc::ptr_eq(&used, &house.at("1", "used")), "its mounts are open once");
     let again = house.at("1", "planned");
@@ -261,7 +261,7 @@ fn a_folder_that_somebody_keeps_locked_is_given_up() {
     let refused = house.workspaces.open_for(&session).map(|_| ()).unwrap_err().to_string();
     let folder = house.folder("1", "s");
     assert!(refused.starts_with(&format!("{} is kept locked", folder.display())), "{refused}");
-    assert_eq!(house.workspaces.open_now(), 0);
+    assert_eq!(cofferdam_core::lock::lock(&house.workspaces.open).len(), 0);
     let other = house.at("1", "t");
     save(&other, "/tmp/file", b"x").unwrap();
     drop(lock);

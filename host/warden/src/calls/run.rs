@@ -95,9 +95,17 @@ impl Warden {
         let CallJob { record, journal, commit, deliver, .. } = job;
         let (journal, is_kept) = (journal.as_deref(), before.is_some());
         let not_own = "the journal does not say that this turn goes on here, so nothing more was changed";
-        let keep = |facts: &CallFacts| match journal.filter(|_| is_kept) {
-            Some(journal) => journal.ensure_own().map_err(|e| journal_error(not_own, &e)),
-            None => self.keep_answer(journal, facts, &answer, written_bytes),
+        let unwritten = "the journal cannot be written, so nothing was changed";
+        let keep = |facts: &CallFacts| match journal {
+            Some(journal) if is_kept => journal.ensure_own().map_err(|e| journal_error(not_own, &e)),
+            Some(journal) => journal
+                .record(facts.call.as_str(), &facts.arguments_sha256, &answer, written_bytes)
+                .map_err(|e| journal_error(unwritten, &e)),
+            // Counted here where there is no journal.
+            None => {
+                self.quota.enter(&facts.turn, written_bytes);
+                Ok(())
+            }
         };
         let deliver = || deliver(&answer);
         let (keep, deliver) = (&keep, &deliver);
@@ -122,22 +130,6 @@ impl Warden {
             cancel: job.cancel.clone(),
             started: job.record.started,
         }
-    }
-
-    /// Keeps the answer in the turn's journal, or counts what was written where there is none.
-    fn keep_answer(
-        &self,
-        journal: Option<&dyn Journal>,
-        facts: &CallFacts,
-        answer: &ToolAnswer,
-        written_bytes: u64,
-    ) -> Result<(), ToolError> {
-        let Some(journal) = journal else {
-            self.quota.enter(&facts.turn, written_bytes);
-            return Ok(());
-        };
-        let recorded = journal.record(facts.call.as_str(), &facts.arguments_sha256, answer, written_bytes);
-        recorded.map_err(|e| journal_error("the journal cannot be written, so nothing was changed", &e))
     }
 
     /// The workspace that a call is in: its session's `/tmp`, its user's files where users have

@@ -48,23 +48,17 @@ pub(super) fn settle(
             _ => workspace.find_effect(effect).ok().flatten(),
         };
         let files: Vec<_> = intent.files.iter().filter_map(happened).collect();
-        let (code, reason) = match files.len() {
-            n if n == intent.files.len() => (None, None),
-            0 => (
-                Some(ErrorCode::Cancelled),
-                Some("the gateway stopped before publishing; nothing was changed"),
-            ),
-            _ => (
-                Some(ErrorCode::WriteFailed),
-                Some("the gateway stopped while publishing; the changes listed happened"),
-            ),
+        let failed = match files.len() {
+            n if n == intent.files.len() => None,
+            0 => Some((ErrorCode::Cancelled, "before publishing; nothing was changed")),
+            _ => Some((ErrorCode::WriteFailed, "while publishing; the changes listed happened")),
         };
         tracing::warn!(call = %intent.facts.call, landed = files.len(), of = intent.files.len(), "settled after a crash");
         let outcome = CallOutcome {
             facts: intent.facts,
             verdict: VerdictKind::Permit,
-            reason: reason.map(str::to_owned),
-            code,
+            reason: failed.map(|(_, when)| format!("the gateway stopped {when}")),
+            code: failed.map(|(code, _)| code),
             files,
             intent: Some(seq),
             reconciled: true,

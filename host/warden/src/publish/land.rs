@@ -138,7 +138,7 @@ impl SealedFile {
         let (_, leaf) = resolve::split(&self.place.path);
         let found = resolve::entry(parent, leaf)
             .map_err(|errno| resolve::explain(&self.place.mount.dir, &self.place.path, errno))?;
-        self.check_approved(parent)?;
+        plan::check_approved(parent, &self.place.path, self.place.approved.as_deref())?;
         if self.place.expected.is_some() && !matches!(found, ResolvedEntry::File(_)) {
             return Err(PublishError::Changed { path: self.place.path.clone() });
         }
@@ -180,15 +180,8 @@ impl SealedFile {
         }
         let Some(temp) = &mut self.temp else { return Ok(None) };
         let (_, leaf) = resolve::split(&self.place.path);
-        let placed = renameat(temp.dir(), temp.as_str(), parent, leaf);
-        if placed.is_ok() {
-            temp.mark_renamed();
-        }
+        let placed = renameat(temp.dir(), temp.as_str(), parent, leaf).inspect(|()| temp.mark_renamed());
         self.outcome(placed, walk::bytes_freed(old))
-    }
-
-    fn check_approved(&self, parent: &OwnedFd) -> Result<(), PublishError> {
-        plan::check_approved(parent, &self.place.path, self.place.approved.as_deref())
     }
 
     /// Locks the old file, and makes sure that it is what was expected. Held until the name is
@@ -201,7 +194,7 @@ impl SealedFile {
         let replaced = found.filter(|_| self.place.disposition == Disposition::Replace);
         let Some((parent, old)) = replaced else { return Ok(Some(HeldFile::default())) };
         // Told before anybody waits; who holds the lock may still write, so it is looked at again.
-        self.check_approved(&parent)?;
+        plan::check_approved(&parent, path, self.place.approved.as_deref())?;
         let stop = || self.place.budget.stop();
         let Some(expected) = &self.place.expected else {
             let lock = lock::hold_if_possible(&parent, leaf, &old, stop);

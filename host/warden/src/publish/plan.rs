@@ -126,14 +126,12 @@ impl ChangePlan {
                     let park = self.park(sealed)?;
                     sealed.park(&park)?;
                 }
-                PlannedChange::Rename(_) | PlannedChange::Remove(_)
-                    if self.names < RENAMES_AND_REMOVALS_MAX =>
-                {
-                    self.names += 1;
-                }
                 PlannedChange::Rename(_) | PlannedChange::Remove(_) => {
-                    let (path, limit) = (step.path().clone(), RENAMES_AND_REMOVALS_MAX);
-                    return Err(PublishError::NameCount { path, limit });
+                    if self.names >= RENAMES_AND_REMOVALS_MAX {
+                        let (path, limit) = (step.path().clone(), RENAMES_AND_REMOVALS_MAX);
+                        return Err(PublishError::NameCount { path, limit });
+                    }
+                    self.names += 1;
                 }
             }
         }

@@ -71,10 +71,7 @@ pub(super) fn directory(dir: impl AsFd, relative: &[u8]) -> Result<OwnedFd> {
 
 /// What `relative` stands for, a last symbolic link not followed.
 pub(super) fn entry(dir: impl AsFd, relative: &str) -> Result<ResolvedEntry> {
-    Ok(match handle(dir, relative)? {
-        None => ResolvedEntry::Absent,
-        Some((_, stat)) => kind(&stat),
-    })
+    Ok(handle(dir, relative)?.map_or(ResolvedEntry::Absent, |(_, stat)| kind(&stat)))
 }
 
 /// A bare handle (`O_PATH`) on what `relative` stands for, a last symbolic link not followed; none

@@ -189,19 +189,16 @@ impl SealedFile {
     /// name.
     fn hold_old(&self) -> Result<Option<HeldFile>, PublishError> {
         let path = &self.place.path;
-        let (_, leaf) = resolve::split(path);
         let found = plan::find_old(&self.place.mount, path)?;
         let replaced = found.filter(|_| self.place.disposition == Disposition::Replace);
         let Some((parent, old)) = replaced else { return Ok(Some(HeldFile::default())) };
         // Told before anybody waits; who holds the lock may still write, so it is looked at again.
         plan::check_approved(&parent, path, self.place.approved.as_deref())?;
-        let stop = || self.place.budget.stop();
         let Some(expected) = &self.place.expected else {
-            let lock = lock::hold_if_possible(&parent, leaf, &old, stop);
-            let lock = lock.map_err(|stop| stop.error(path))?;
+            let lock = lock::hold_if_possible(&parent, path, &old, &self.place.budget)?;
             return Ok(lock.map(|lock| HeldFile::new(Some(&old), lock)));
         };
-        let file = match lock::hold(&parent, leaf, &old, stop) {
+        let file = match lock::hold(&parent, path, &old, &self.place.budget) {
             Ok(LockWait::Taken(file)) => file,
             Ok(LockWait::Exchanged) => return Ok(None),
             Ok(LockWait::Busy) => return Err(PublishError::Locked { path: path.clone() }),

@@ -5,9 +5,12 @@
 //! Nobody waits here with a [`super::parents::Parent`] in hand: until that is let go, nobody else
 //! of this process makes a directory in the mount.
 
+use super::budget::CallBudget;
+use super::error::PublishError;
 use super::identity::FileIdentity;
 use super::resolve;
 use crate::stop::StopReason;
+use cofferdam_policy::GuestPath;
 use rustix::fd::OwnedFd;
 use rustix::fs::{FlockOperation, Stat, flock};
 use rustix::io::{Errno, Result};
@@ -52,16 +55,12 @@ pub(super) enum LockWait {
     Stopped(StopReason),
 }
 
-/// Locks the regular file `old` that `leaf` stands for.
+/// Locks the regular file `old` that `path` stands for in its directory.
 ///
 /// # Errors
 /// When it cannot be read or locked at all.
-pub(super) fn hold(
-    parent: &OwnedFd,
-    leaf: &str,
-    old: &Stat,
-    stop: impl Fn() -> Option<StopReason>,
-) -> Result<LockWait> {
+pub(super) fn hold(parent: &OwnedFd, path: &GuestPath, old: &Stat, budget: &CallBudget) -> Result<LockWait> {
+    let (_, leaf) = resolve::split(path);
     let Some((handle, stat)) = resolve::handle(parent, leaf)? else { return Ok(LockWait::Exchanged) };
     if FileIdentity::from_stat(&stat) != FileIdentity::from_stat(old) {
         return Ok(LockWait::Exchanged);
@@ -76,7 +75,7 @@ pub(super) fn hold(
             Err(Errno::WOULDBLOCK) => return Ok(LockWait::Busy),
             Err(errno) => return Err(errno),
         }
-        if let Some(stop) = stop() {
+        if let Some(stop) = budget.stop() {
             return Ok(LockWait::Stopped(stop));
         }
     }
@@ -93,14 +92,14 @@ pub(super) fn hold(
 /// The call has to end.
 pub(super) fn hold_if_possible(
     parent: &OwnedFd,
-    leaf: &str,
+    path: &GuestPath,
     old: &Stat,
-    stop: impl Fn() -> Option<StopReason>,
-) -> std::result::Result<Option<Option<File>>, StopReason> {
-    match hold(parent, leaf, old, stop) {
+    budget: &CallBudget,
+) -> std::result::Result<Option<Option<File>>, PublishError> {
+    match hold(parent, path, old, budget) {
         Ok(LockWait::Taken(file)) => Ok(Some(Some(file))),
         Ok(LockWait::Exchanged) => Ok(None),
-        Ok(LockWait::Stopped(stop)) => Err(stop),
+        Ok(LockWait::Stopped(stop)) => Err(stop.error(path)),
         Ok(LockWait::Busy) | Err(_) => Ok(Some(None)),
     }
 }

@@ -177,8 +177,8 @@ impl PlannedRemove {
             (EntryKind::Directory, Contents::Remove) => self.remove_tree(&parent, leaf),
             (EntryKind::Directory, Contents::Keep) => self.unlink(&parent, leaf, AtFlags::REMOVEDIR, 0),
             (EntryKind::File, _) => {
-                let held = lock::hold_if_possible(&parent, leaf, &stat, || self.budget.stop());
-                let Some(_held) = held.map_err(|stop| stop.error(&self.path))? else {
+                let held = lock::hold_if_possible(&parent, &self.path, &stat, &self.budget)?;
+                let Some(_held) = held else {
                     return Err(self.replaced_error());
                 };
                 let stat = self.check_still_there(&parent, leaf)?;

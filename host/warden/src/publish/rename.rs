@@ -264,9 +264,7 @@ impl PlannedRename {
         names.sort_by_key(|(_, _, file)| file.st_ino);
         let mut locks = Vec::new();
         for (parent, path, file) in names {
-            let (_, leaf) = resolve::split(path);
-            let held = lock::hold_if_possible(parent, leaf, file, || self.budget.stop());
-            match held.map_err(|stop| stop.error(path))? {
+            match lock::hold_if_possible(parent, path, file, &self.budget)? {
                 Some(lock) => locks.extend(lock),
                 None => return Ok(None),
             }

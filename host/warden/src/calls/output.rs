@@ -16,7 +16,7 @@ use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_policy::GuestPath;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 /// Kept outputs of a session, the latest.
 pub(super) const OUTPUTS_MAX: usize = 64;
@@ -69,6 +69,7 @@ impl Warden {
         published.or_else(|error| if is_kept { Ok(()) } else { Err(error) }).map(|()| path)
     }
 
+    /// Publishes the new file, then removes old ones.
     fn publish_output(
         &self,
         output: &OutputKeeper,
@@ -77,7 +78,21 @@ impl Warden {
         commit: &dyn Fn() -> bool,
     ) -> Result<(), ToolError> {
         let workspace = self.workspace_of(&record.facts)?;
-        let plan = plan(&workspace, path, output, record.started)?;
+        let (bytes, started) = (output.text.as_bytes(), record.started);
+        let late = move || (started.elapsed() > KEEPING_TIME_MAX).then_some(StopReason::Deadline);
+        let budget = Arc::new(CallBudget::new(ByteSize(bytes.len() as u64), late));
+        let target =
+            GuestPath::parse(path).map_err(|e| ToolError::new(ErrorCode::PathDenied, e.to_string()))?;
+        let mut staged = workspace.stage(&target, Disposition::Replace, &budget)?;
+        staged.write(bytes)?;
+        let mut plan = vec![PlannedChange::Write(staged.seal()?)];
+        for old in old_outputs(&workspace, path) {
+            let Ok(old) = GuestPath::parse(&old) else { continue };
+            // One that is gone, or no file any more, stands in nobody's way.
+            if let Ok(planned) = workspace.plan_remove(&old, Contents::Keep, &budget) {
+                plan.push(PlannedChange::Remove(planned));
+            }
+        }
         let publication = Publication {
             workspace: &workspace,
             before: None,
@@ -89,30 +104,6 @@ impl Warden {
         };
         self.publish(record, publication)
     }
-}
-
-/// The new file, then the removal of old ones.
-fn plan(
-    workspace: &Arc<Workspace>,
-    path: &str,
-    output: &OutputKeeper,
-    started: Instant,
-) -> Result<Vec<PlannedChange>, ToolError> {
-    let bytes = output.text.as_bytes();
-    let late = move || (started.elapsed() > KEEPING_TIME_MAX).then_some(StopReason::Deadline);
-    let budget = Arc::new(CallBudget::new(ByteSize(bytes.len() as u64), late));
-    let target = GuestPath::parse(path).map_err(|e| ToolError::new(ErrorCode::PathDenied, e.to_string()))?;
-    let mut staged = workspace.stage(&target, Disposition::Replace, &budget)?;
-    staged.write(bytes)?;
-    let mut plan = vec![PlannedChange::Write(staged.seal()?)];
-    for old in old_outputs(workspace, path) {
-        let Ok(old) = GuestPath::parse(&old) else { continue };
-        // One that is gone, or no file any more, stands in nobody's way.
-        if let Ok(planned) = workspace.plan_remove(&old, Contents::Keep, &budget) {
-            plan.push(PlannedChange::Remove(planned));
-        }
-    }
-    Ok(plan)
 }
 
 /// Kept outputs that are too old or too many, but for the one that is to be written.

@@ -82,9 +82,8 @@ impl Workspaces {
             return Ok(false);
         }
         match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
             Err(Errno::WOULDBLOCK) => return Ok(false),
-            Err(errno) => return Err(errno),
+            locked => locked?,
         }
         // A call may have come and gone since.
         if !is_older(&fstat(&folder)?, age, now) || !FileIdentity::of(&folder)?.has_name(sessions, name)? {

@@ -89,13 +89,10 @@ impl FolderOpener {
         let name = guest.trim_start_matches('/');
         let failed = |errno: Errno| self.failed(&format!("{at}{name}"), errno);
         let dir = make(base, name, mount_mode(name)).and_then(|()| folder(base, name)).map_err(failed)?;
-        match resolve::directory(&dir, b"") {
-            Ok(_) => {}
-            Err(errno @ (Errno::NOSYS | Errno::PERM | Errno::INVAL)) => {
-                return Err(OpenError::Openat2 { source: errno.into() });
-            }
-            Err(errno) => return Err(failed(errno)),
-        }
+        resolve::directory(&dir, b"").map_err(|errno| match errno {
+            Errno::NOSYS | Errno::PERM | Errno::INVAL => OpenError::Openat2 { source: errno.into() },
+            errno => failed(errno),
+        })?;
         let dir = Arc::new(Dir::from_std_file(File::from(dir)));
         let swept = sweep(&dir, SWEPT_ENTRIES_MAX).map_err(failed)?;
         if swept.removed > 0 {

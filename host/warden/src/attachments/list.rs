@@ -52,14 +52,11 @@ impl Attachments {
         }
         let found = usize::try_from(index).ok().and_then(|i| self.0.get(i));
         let Some(Attachment { info, blob }) = found else {
-            let message = match count {
-                1 => format!("there is no attachment {index}: this message came with 1 attachment, index 0"),
-                _ => format!(
-                    "there is no attachment {index}: this message came with {count} attachments, \
-                     index 0 to {}",
-                    count - 1
-                ),
+            let there = match count {
+                1 => "1 attachment, index 0".to_owned(),
+                _ => format!("{count} attachments, index 0 to {}", count - 1),
             };
+            let message = format!("there is no attachment {index}: this message came with {there}");
             return Err(ToolError::new(ErrorCode::IndexOutOfRange, message));
         };
         blob.as_ref().map(|blob| (info, blob)).ok_or_else(|| {

@@ -55,7 +55,7 @@ const NEVER_TEXT: &[&str] = &[
 /// The media type of all that `reader` gives from its beginning, in lower case and without
 /// parameters.
 pub fn sniff(reader: &mut (impl Read + Seek)) -> String {
-    let Ok(head) = head(reader) else { return UNKNOWN_TYPE.to_owned() };
+    let head = head(reader).unwrap_or_default();
     if head.is_empty() {
         return UNKNOWN_TYPE.to_owned();
     }

@@ -154,13 +154,7 @@ fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
 /// the old one: then the node that put it has it in its folder.
 fn sweep(bucket: &dyn Bucket, kept: &BTreeSet<String>, now: SystemTime, young: &mut LeftBlobs) -> bool {
     let failed = |error: &io::Error| tracing::warn!(error = with_causes(error), "the bucket cannot be swept");
-    let found = match bucket.list(BLOBS_LISTED_MAX) {
-        Ok(found) => found,
-        Err(error) => {
-            failed(&error);
-            return true;
-        }
-    };
+    let Ok(found) = bucket.list(BLOBS_LISTED_MAX).inspect_err(failed) else { return true };
     let mut left = found.len() == BLOBS_LISTED_MAX;
     for blob in found {
         let age = now.duration_since(blob.written).unwrap_or_default();

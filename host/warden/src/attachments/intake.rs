@@ -9,11 +9,12 @@ use super::blob::Blob;
 use super::list::{Attachment, Attachments};
 use super::sniff::{UNKNOWN_TYPE, sniff};
 use super::store::{BlobError, BlobStore, BlobWriter};
-use super::turn_bytes::{ByteClaim, TurnBytes};
+use super::turn_bytes::ByteClaim;
 use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_core::text::{about, one_line};
 use std::io::Read;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// A longer reason is cut.
 const REASON_BYTES_MAX: usize = 200;
@@ -35,15 +36,15 @@ pub struct DeclaredFile {
 pub struct Intake {
     config: Config,
     store: BlobStore,
-    turn: Arc<TurnBytes>,
+    /// Bytes that its downloads hold.
+    taken: Arc<AtomicU64>,
     items: Vec<Attachment>,
 }
 
 impl Intake {
     /// Nothing came yet.
     pub fn new(store: &BlobStore, config: &Config) -> Self {
-        let turn = TurnBytes::new(config.max_turn_bytes);
-        Self { config: config.clone(), store: store.clone(), turn, items: Vec::new() }
+        Self { config: config.clone(), store: store.clone(), taken: Arc::default(), items: Vec::new() }
     }
 
     /// Gives the next index away. `None`: it is over a limit already, which is recorded; do not
@@ -100,7 +101,7 @@ impl Intake {
 
     /// The share of the turn's bytes that a download begins with, or why it must not begin.
     fn claim(&self, index: u32, expected: Option<u64>) -> Result<ByteClaim, String> {
-        let Config { max_bytes, max_count, .. } = &self.config;
+        let Config { max_bytes, max_turn_bytes, max_count } = &self.config;
         if index >= *max_count {
             let number = u64::from(index) + 1;
             return Err(format!("too many: it is number {number}, and a message may bring {max_count}"));
@@ -109,7 +110,7 @@ impl Intake {
         if expected > max_bytes.0 {
             return Err(format!("too large: {}, and the limit is {max_bytes}", about(expected)));
         }
-        let mut claim = ByteClaim::new(&self.turn);
+        let mut claim = ByteClaim::new(&self.taken, *max_turn_bytes);
         claim.grow_to(expected)?;
         Ok(claim)
     }

@@ -6,37 +6,27 @@ use cofferdam_core::text::about;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The bytes of a turn, shared by its downloads, which may run side by side.
-pub(super) struct TurnBytes {
-    limit: ByteSize,
-    taken: AtomicU64,
-}
-
-impl TurnBytes {
-    /// Nothing taken yet.
-    pub(super) fn new(limit: ByteSize) -> Arc<Self> {
-        Arc::new(Self { limit, taken: AtomicU64::new(0) })
-    }
-}
-
-/// What one download holds of them; given back when dropped.
+/// What one download holds of a turn's bytes; given back when dropped.
 pub(super) struct ByteClaim {
-    turn: Arc<TurnBytes>,
+    /// What all downloads of the turn hold, which may run side by side.
+    taken: Arc<AtomicU64>,
+    /// The most that they may.
+    limit: ByteSize,
     bytes: u64,
 }
 
 impl ByteClaim {
     /// Nothing held yet.
-    pub(super) fn new(turn: &Arc<TurnBytes>) -> Self {
-        Self { turn: Arc::clone(turn), bytes: 0 }
+    pub(super) fn new(taken: &Arc<AtomicU64>, limit: ByteSize) -> Self {
+        Self { taken: Arc::clone(taken), limit, bytes: 0 }
     }
 
     /// Holds at least `bytes`, or says why the turn may not.
     pub(super) fn grow_to(&mut self, bytes: u64) -> Result<(), String> {
         let more = bytes.saturating_sub(self.bytes);
-        let limit = self.turn.limit;
+        let limit = self.limit;
         let take = |taken: u64| taken.checked_add(more).filter(|total| *total <= limit.0);
-        let taken = self.turn.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        let taken = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
         taken.map_err(|taken| {
             let all = about(taken.saturating_add(more));
             format!("too large together: {all} with this one, and the limit for a message is {limit}")
@@ -48,7 +38,7 @@ impl ByteClaim {
     /// Gives back what is over `bytes`.
     pub(super) fn shrink_to(&mut self, bytes: u64) {
         let less = self.bytes.saturating_sub(bytes);
-        self.turn.taken.fetch_sub(less, Ordering::Relaxed);
+        self.taken.fetch_sub(less, Ordering::Relaxed);
         self.bytes -= less;
     }
 

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::fs::{self, DirBuilder};
 use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, Weak};
 use tempfile::{SpooledData, SpooledTempFile};
 
@@ -23,12 +23,10 @@ const SPOOL_PREFIX: &str = ".tmp";
 
 /// The spool directory and the blobs that are alive. Cheap to clone.
 #[derive(Clone)]
-pub struct BlobStore(Arc<BlobStoreState>);
-
-struct BlobStoreState {
-    dir: PathBuf,
+pub struct BlobStore {
+    dir: Arc<Path>,
     /// Bounded by the blobs that turns hold: the dead are dropped with each new one.
-    alive: Mutex<HashMap<[u8; 32], Weak<BlobShared>>>,
+    alive: Arc<Mutex<HashMap<[u8; 32], Weak<BlobShared>>>>,
 }
 
 /// Why bytes are not kept.
@@ -56,18 +54,18 @@ impl BlobStore {
                 let _ = fs::remove_file(entry.path());
             }
         }
-        Ok(Self(Arc::new(BlobStoreState { dir: dir.to_owned(), alive: Mutex::default() })))
+        Ok(Self { dir: dir.into(), alive: Arc::default() })
     }
 
     /// A writer for one blob of at most `limit` bytes.
     pub fn writer(&self, limit: ByteSize) -> BlobWriter {
-        let body = SpooledTempFile::new_in(MEMORY_BYTES_MAX, &self.0.dir);
+        let body = SpooledTempFile::new_in(MEMORY_BYTES_MAX, &self.dir);
         BlobWriter { store: self.clone(), limit, len: 0, hasher: Sha256::new(), body }
     }
 
     /// The one blob with this hash: the one that is alive, or else a new one.
     fn hold(&self, sha256: [u8; 32], new: impl FnOnce() -> Blob) -> Blob {
-        let mut alive = lock(&self.0.alive);
+        let mut alive = lock(&self.alive);
         if let Some(held) = alive.get(&sha256).and_then(Weak::upgrade) {
             return Blob(held);
         }

@@ -194,17 +194,14 @@ fn sweep_left(dir: &Path) -> io::Result<()> {
         return Ok(());
     }
     for entry in fs::read_dir(dir)? {
-        // Another process may be about to remove the same name, which is as good.
-        let _ = sweep_entry(&entry?);
-    }
-    Ok(())
-}
-
-fn sweep_entry(entry: &DirEntry) -> io::Result<()> {
-    if entry.file_name().to_string_lossy().starts_with(BESIDE_PREFIX) && entry.file_type()?.is_dir() {
-        let lock = File::open(entry.path())?;
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            return fs::remove_dir_all(entry.path());
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(BESIDE_PREFIX)
+            && entry.file_type().is_ok_and(|kind| kind.is_dir())
+            && let Ok(lock) = File::open(entry.path())
+            && flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok()
+        {
+            // Another process may be about to remove the same name, which is as good.
+            let _ = fs::remove_dir_all(entry.path());
         }
     }
     Ok(())

@@ -149,7 +149,7 @@ impl CallServices {
                 // name.
                 let audited = ToolError::new(ErrorCode::InvalidArguments, why.audit_text());
                 let told = ToolError::new(ErrorCode::InvalidArguments, why.to_string());
-                return self.warden.refuse(record, &audited).and(Err(told));
+                return self.warden.write_outcome(record, Some(&audited)).and(Err(told));
             }
         };
         let (permit, tool, before) = match self.judgement(text, approved, request, &mut record) {
@@ -266,6 +266,6 @@ impl CallServices {
 
     /// Writes down that a call was refused before it ran; returns what to answer.
     fn refused(&self, record: CallRecord, refused: ToolError) -> ToolError {
-        self.warden.refuse(record, &refused).err().unwrap_or(refused)
+        self.warden.write_outcome(record, Some(&refused)).err().unwrap_or(refused)
     }
 }

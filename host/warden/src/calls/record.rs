@@ -74,16 +74,11 @@ impl Warden {
         self.write_outcome(record, result.as_ref().err()).and(result)
     }
 
-    /// The same for a call that is refused; `audited` is what the audit may hold of the reason.
-    pub fn refuse(&self, record: CallRecord, audited: &ToolError) -> Result<(), ToolError> {
-        self.write_outcome(record, Some(audited))
-    }
-
-    pub(super) fn write_outcome(
-        &self,
-        record: CallRecord,
-        error: Option<&ToolError>,
-    ) -> Result<(), ToolError> {
+    /// The same for a call without a result; `audited` is what the audit may hold of why it failed.
+    ///
+    /// # Errors
+    /// That it cannot be written down.
+    pub fn write_outcome(&self, record: CallRecord, audited: Option<&ToolError>) -> Result<(), ToolError> {
         // The watchdog may have answered meanwhile, and said so.
         if record.told.swap(true, Ordering::AcqRel) {
             return Ok(());
@@ -92,8 +87,8 @@ impl Warden {
         let outcome = CallOutcome {
             facts: record.facts,
             verdict: record.verdict,
-            reason: error.map(|error| one_line(&error.message, 1024)),
-            code: error.map(|error| error.code),
+            reason: audited.map(|error| one_line(&error.message, 1024)),
+            code: audited.map(|error| error.code),
             files: record.files,
             intent: record.intent,
             reconciled: false,

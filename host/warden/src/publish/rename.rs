@@ -67,7 +67,12 @@ impl Workspace {
         if let ResolvedEntry::Other(kind) = resolve::kind(&stat) {
             return Err(PublishError::NotARegularFile { path: source.clone(), kind });
         }
-        refuse_itself(source, target)?;
+        if source == target {
+            return Err(PublishError::SamePath { path: target.clone() });
+        }
+        if target.is_below(source) {
+            return Err(PublishError::IntoItself { path: target.clone(), source_path: source.clone() });
+        }
         if target.is_mount() {
             return Err(PublishError::IsAMount { path: target.clone() });
         }
@@ -138,16 +143,6 @@ fn is_across(from: &StagingFolder, to: &StagingFolder) -> Result<bool, Errno> {
         Ok(((stat.stx_dev_major, stat.stx_dev_minor), mount.then_some(stat.stx_mnt_id)))
     };
     Ok(from.guest != to.guest && place(from)? != place(to)?)
-}
-
-fn refuse_itself(source: &GuestPath, target: &GuestPath) -> Result<(), PublishError> {
-    if source == target {
-        return Err(PublishError::SamePath { path: target.clone() });
-    }
-    if target.is_below(source) {
-        return Err(PublishError::IntoItself { path: target.clone(), source_path: source.clone() });
-    }
-    Ok(())
 }
 
 impl PlannedRename {

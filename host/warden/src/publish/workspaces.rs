@@ -182,7 +182,8 @@ impl Workspaces {
     }
 
     fn open_user(&self, place: &FileOwner, name: &str) -> Result<Workspace, OpenError> {
-        Ok(self.workspace(self.opening.mounts(&self.base(place)?, name)?, None))
+        let base = self.base(place)?;
+        Ok(self.workspace(self.opening.mounts(&base, name)?, None))
     }
 
     fn open_session(&self, place: &FileOwner, session: &str, name: &str) -> Result<Workspace, OpenError> {

@@ -91,7 +91,7 @@ pub(super) async fn what_could_not_be_sent_is_sent_anew_when_its_run_is_opened_a
         assert!(store.begin_run(run(id), 9).await.expect("begun"));
         store.begin_task(id, 0).await.expect("begun");
         let mut new = message(id);
-        new.reply.parts.extend(new.reply.parts.clone());
+        new.telling.reply.parts.extend(new.telling.reply.parts.clone());
         let kept = store.keep_message(new).await.expect("kept").expect("the first time");
         for n in 0..refused {
             store.mark_part_failed(&kept.turn, n, "blocked", Vec::new()).await.expect("noted");

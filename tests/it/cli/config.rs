@@ -18,7 +18,6 @@ fn nothing_that_the_gateway_relies_on_lies_where_tools_write() {
     for (section, rest) in [
         ("policies", "dir = "),
         ("workflows", "dir = "),
-        ("store", "engine = \"postgres\"\nurl_file = "),
         ("audit", "sign_key_file = "),
         ("provider", "kind = \"openai\"\nmodel = \"m\"\napi_key_file = "),
         ("provider", "kind = \"openai\"\nmodel = \"m\"\ninstructions_file = "),

@@ -86,7 +86,9 @@ impl Workspaces {
             locked => locked?,
         }
         // A call may have come and gone since.
-        if !is_older(&fstat(&folder)?, age, now) || !FileIdentity::of(&folder)?.has_name(sessions, name)? {
+        if !is_older(&fstat(&folder)?, age, now)
+            || !FileIdentity::from_file(&folder)?.has_name(sessions, name)?
+        {
             return Ok(false);
         }
         temp::rename_directory(sessions, name, sessions, &temp::random_name()).map(|()| true)

@@ -23,7 +23,7 @@ impl FileIdentity {
     }
 
     /// That of an open file.
-    pub(super) fn of(file: impl AsFd) -> Result<Self> {
+    pub(super) fn from_file(file: impl AsFd) -> Result<Self> {
         Ok(Self::from_stat(&fstat(file)?))
     }
 

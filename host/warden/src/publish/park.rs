@@ -67,7 +67,7 @@ fn lock_folder(mount: &StagingFolder, name: &str) -> Result<OwnedFd> {
         dir => dir?,
     };
     lock_new(&dir)?;
-    if FileIdentity::of(&dir)?.has_name(&*mount.dir, name)? { Ok(dir) } else { Err(Errno::EXIST) }
+    if FileIdentity::from_file(&dir)?.has_name(&*mount.dir, name)? { Ok(dir) } else { Err(Errno::EXIST) }
 }
 
 /// The parked file of this name, open again, with the mode that it has: one may be that of a file

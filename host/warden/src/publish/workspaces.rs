@@ -234,7 +234,7 @@ fn hold(sessions: &OwnedFd, name: &str) -> rustix::io::Result<OwnedFd> {
         };
         match flock(&folder, FlockOperation::NonBlockingLockShared) {
             // It may have been renamed away in between.
-            Ok(()) if FileIdentity::of(&folder)?.has_name(sessions, name)? => return Ok(folder),
+            Ok(()) if FileIdentity::from_file(&folder)?.has_name(sessions, name)? => return Ok(folder),
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => thread::sleep(ASK_EVERY),
             Err(errno) => return Err(errno),

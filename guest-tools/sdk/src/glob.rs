@@ -137,6 +137,10 @@ fn matches_name(tokens: &[Token], name: &str) -> bool {
 }
 
 fn matches_path(parts: &[Part], path: &str) -> bool {
+    // Of a name at any depth the folders on the way decide nothing.
+    if let [Part::Folders, Part::Name(tokens)] = parts {
+        return matches_name(tokens, path.rsplit('/').next().unwrap_or(path));
+    }
     let takes = |part: &Part, name: &str| matches!(part, Part::Name(tokens) if matches_name(tokens, name));
     matches_all(parts, path.split('/'), |part| matches!(part, Part::Folders), takes)
 }

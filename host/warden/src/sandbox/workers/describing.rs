@@ -63,7 +63,9 @@ mod tests {
         peer.write_all(&header).expect("there is room");
         peer.shutdown(std::net::Shutdown::Write).expect("open");
         let mut socket = Socket::of_gateway(ours.into());
-        ask::<Functions>(&mut socket, &ToWorker::Functions).expect_err("there is no answer")
+        let question =
+            ToWorker::Describe { grants: Cow::Borrowed(&Grants::NOTHING), point: EntryPoint::Tool };
+        ask::<Result<Description, DescribeError>>(&mut socket, &question).expect_err("there is no answer")
     }
 
     #[test]

@@ -43,7 +43,11 @@ pub(super) fn append(
             }
             Ok(copied) => done += copied as u64,
             Err(Errno::INTR) => {}
-            Err(errno) => return Err(place.failed("copying")(errno)),
+            // It does not tell which side failed; reading tells of one.
+            Err(errno) => {
+                for_each_buffer(place, source, done..done + slice as u64, |_, _| Ok(()))?;
+                return Err(place.failed("copying")(errno));
+            }
         }
     }
     Ok(())
@@ -92,7 +96,7 @@ pub(super) fn for_each_buffer(
         place.check()?;
         let want = usize::try_from(part.end - offset).unwrap_or(usize::MAX).min(BUFFER_BYTES);
         let bytes = &mut buffer[..want];
-        file.read_exact_at(bytes, offset).map_err(place.failed("reading"))?;
+        file.read_exact_at(bytes, offset).map_err(|error| place.reading_failed(error))?;
         take(offset, bytes).map_err(place.failed("writing"))?;
         offset += want as u64;
     }

@@ -70,6 +70,10 @@ pub enum PublishError {
     /// The disk does not give what is to be read.
     #[error("{path}: reading it failed ({source}); nothing was changed; check its permissions and the disk")]
     ReadFailed { path: GuestPath, source: io::Error },
+    /// The disk does not give what the change needs: what is to be copied, what was copied by then,
+    /// or what is to be replaced.
+    #[error("{path}: reading what this change needs failed ({source}); nothing was changed; check the disk")]
+    InputUnreadable { path: GuestPath, source: io::Error },
     /// Used again after a failure, which is what `code` repeats.
     #[error("{path}: an earlier write failed ({code}); stage the file again")]
     Abandoned { path: GuestPath, code: ErrorCode },
@@ -189,7 +193,7 @@ impl PublishError {
             | Self::InsideUnreadable { .. }
             | Self::NoSafeRename { .. }
             | Self::Remains { .. } => ErrorCode::WriteFailed,
-            Self::ReadFailed { .. } => ErrorCode::ReadFailed,
+            Self::ReadFailed { .. } | Self::InputUnreadable { .. } => ErrorCode::ReadFailed,
             Self::Abandoned { code, .. } => *code,
             Self::DurabilityUnknown { .. } => ErrorCode::DurabilityUnknown,
             Self::Unreadable { .. } => ErrorCode::Internal,

@@ -118,7 +118,7 @@ impl Workspace {
         handle: OwnedFd,
         budget: &Arc<CallBudget>,
     ) -> Result<Vec<PlannedChange>, PublishError> {
-        let failed = |errno| PublishError::from_io(source, "reading it", errno);
+        let failed = |errno: Errno| PublishError::ReadFailed { path: source.clone(), source: errno.into() };
         let (file, stat) = source::reopen(handle).map_err(failed)?;
         let version = identity::snapshot(&stat);
         let mut copy = self.stage(target, disposition, budget)?;

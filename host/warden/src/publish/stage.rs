@@ -55,6 +55,15 @@ impl StageTarget {
     pub(super) fn failed<E: Into<io::Error>>(&self, doing: &'static str) -> impl Fn(E) -> PublishError {
         move |source| PublishError::from_io(&self.path, doing, source)
     }
+
+    /// The error for what the system answered while something was read for this file. No disk
+    /// failed where it only ends early: somebody cut it meanwhile.
+    pub(super) fn reading_failed(&self, source: io::Error) -> PublishError {
+        match source.raw_os_error() {
+            Some(_) => PublishError::InputUnreadable { path: self.path.clone(), source },
+            None => PublishError::from_io(&self.path, "reading", source),
+        }
+    }
 }
 
 /// What there is of it so far.
@@ -163,7 +172,8 @@ impl StagedFile {
     /// where it can. The position of `source` does not matter and does not change.
     ///
     /// # Errors
-    /// As for [`StagedFile::write`]; also a write error when `source` is shorter.
+    /// As for [`StagedFile::write`]; also a write error when `source` is shorter, and a read error
+    /// when the disk does not give it.
     pub(crate) fn append_file_known(
         &mut self,
         source: &File,

@@ -90,6 +90,30 @@ fn a_source_that_ends_early_is_an_error_that_sticks() {
 }
 
 #[test]
+fn a_source_that_cannot_be_read_is_no_failed_write() {
+    let room = Room::new(StagingMethod::Unnamed);
+    let (source, sealed) = (room.outside().join("source"), room.outside().join("sealed"));
+    fs::write(&source, "content").unwrap();
+    fs::write(&sealed, "").unwrap();
+    let before = room.tree();
+    let stage = || room.workspace.stage(&path("/shared/x"), Disposition::CreateNew, &budget()).unwrap();
+    // The system refuses to read what is open for writing alone.
+    let unreadable = fs::File::options().write(true).open(&source).unwrap();
+    let error = stage().append_file_known(&unreadable, 7, &known(b"content")).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::ReadFailed);
+    let said = "/shared/x: reading what this change needs failed (";
+    assert!(error.to_string().starts_with(said), "{error}");
+    // And to write to what is open for reading alone.
+    let mut staged = stage();
+    staged.body.file = fs::File::open(&sealed).unwrap();
+    let readable = fs::File::open(&source).unwrap();
+    let error = staged.append_file_known(&readable, 7, &known(b"content")).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::WriteFailed);
+    drop(staged);
+    assert_eq!(room.tree(), before);
+}
+
+#[test]
 fn a_source_on_another_filesystem_is_copied_through_memory() {
     let file = tempfile::tempfile_in("/dev/shm").ok();
     let name = "publish::tests::hashing::a_source_on_another_filesystem_is_copied_through_memory";

@@ -303,9 +303,15 @@ impl WorkflowService {
         let mut executor = self.0.executors.borrow().clone();
         // One that is gone is not waited for: the run then ends.
         if let (Some(to), None) = (&kept.new.answer_to, executor.channel_gone(&kept)) {
-            let up = self.0.runs.await_messenger(&kept.new.by.channel);
-            let Some(messenger) = executor.stop.run_until_cancelled(up).await else { return Ok(()) };
-            executor.approver = messenger.approver_below(&to.target, &kept.new.by.sender);
+            let by = &kept.new.by;
+            let up = executor.await_channel(&run, (&self.0.runs, &by.channel)).await;
+            let messenger = up.map_err(|error| text(&error))?;
+            if executor.stop.is_cancelled() {
+                return Ok(());
+            }
+            // Without it the run has had its time, or somebody has ended it.
+            executor.approver =
+                messenger.and_then(|messenger| messenger.approver_below(&to.target, &by.sender));
         }
         let kept = executor.run_to_end(&run).await.map_err(|error| text(&error))?;
         if kept.state != RunState::Running {

@@ -1,11 +1,13 @@
 //! Runs that go on in `serve` alone, and those of people who were removed meanwhile, for whom
 //! nothing more is done.
 
-use super::{ExecuteError, Executor, PreparedRun, WorkflowState};
-use cofferdam_chat::runs::Served;
+use super::{ExecuteError, Executor, LOOK, PreparedRun, WorkflowState};
+use cofferdam_chat::runs::{Messenger, Runs, Served};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_store::KeptRun;
+use cofferdam_store::{KeptRun, RunState};
+use std::sync::Arc;
+use tokio::time::sleep;
 
 impl Executor {
     /// Whether `serve` alone can carry out this task: people are not reached here, and the run has
@@ -34,9 +36,32 @@ impl Executor {
         let (Some(to), Some(people)) = (&kept.new.answer_to, &self.people) else { return Served::Yes };
         let by = &kept.new.by;
         // It has waited for its channel before this, which is away again only at a stop, unless it
-        // is gone.
+        // is gone, or has not come up in the time of the run.
         let messenger = people.runs.messenger(&by.channel);
         messenger.map_or(Served::Yes, |messenger| messenger.served_at(&to.target, &by.sender))
+    }
+
+    /// Who reaches the people of a run's channel, once it is up; none where the run has had its time
+    /// or has ended before, or the program stops.
+    pub(in crate::workflows) async fn await_channel(
+        &self,
+        run: &PreparedRun,
+        (runs, channel): (&Runs, &str),
+    ) -> Result<Option<Arc<dyn Messenger>>, ExecuteError> {
+        let up = runs.await_messenger(channel);
+        tokio::pin!(up);
+        loop {
+            tokio::select! {
+                messenger = &mut up => return Ok(Some(messenger)),
+                () = self.stop.cancelled() => return Ok(None),
+                () = sleep(LOOK) => {
+                    let kept = self.load_kept(run).await?;
+                    if kept.state != RunState::Running || self.is_late(&kept).is_some() {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
     }
 
     /// Why a run goes no further whose channel the operator has taken out of the configuration: it

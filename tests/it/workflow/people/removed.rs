@@ -5,7 +5,8 @@ use super::approve::{PUBLISH, press, question};
 use super::{ASK, BEN, EVE, PATIENCE, World};
 use serde_json::json;
 use std::time::{Duration, Instant};
-use support::telegram::{Incoming, Pushed, SentMessage};
+use support::serving::Serving;
+use support::telegram::{Fault, Incoming, Pushed, SentMessage};
 
 pub(super) fn database(world: &World) -> anyhow::Result<rusqlite::Connection> {
     Ok(rusqlite::Connection::open(world.home.state().join("cofferdam.db"))?)
@@ -182,5 +183,21 @@ async fn a_run_whose_channel_is_not_configured_any_more_fails_and_can_be_resumed
     assert_eq!(world.home.run(&["workflow", "resume", &world.run_id()]).code, Some(4));
     world.start()?;
     assert_eq!(world.stands("done").await?["output"], "They say: noon");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_run_whose_channel_does_not_come_up_ends_at_its_deadline_and_is_told_later() -> anyhow::Result<()> {
+    let mut world = World::running(&[ASK]).await?;
+    let (asked, _) = world.asked().await?;
+    world.stands("waiting").await?;
+    world.kill();
+    world.server.fault("getMe", usize::MAX, Fault::bad_gateway());
+    let deadline = ("COFFERDAM_WORKFLOWS_RUN_DEADLINE", "1s");
+    world.serving = Some(Serving::launch(&world.home, world.server.token(), &[], &[deadline])?);
+    let failed = world.stands("failed").await?;
+    assert_eq!(failed["error"]["code"], "timed_out", "{failed}");
+    world.server.clear_faults();
+    world.answer(&asked, "timed_out: the run took longer than").await?;
     Ok(())
 }

@@ -150,14 +150,17 @@ impl MessageSender {
             place: private.place.clone(),
         };
         let channel = messenger.channel();
+        let asked = (store.clone(), cancel.clone());
         let keep = async move {
-            let told = store.tell_noting(&channel, telling).await?;
-            addition.keep();
-            Ok(told)
+            let told = store.tell_noting(&channel, telling).await;
+            if matches!(told, Ok(_) | Err(StoreError::Unknown { .. })) {
+                addition.keep();
+            }
+            told
         };
         *keeps = true;
         let held = (self.outgoing.clone(), turn.clone());
-        keep_and_send(messenger, held, keep).await.map_err(|error| delivery_lost(&error))?;
+        keep_and_send(messenger, held, asked, keep).await.map_err(|error| delivery_lost(&error))?;
         Ok(private)
     }
 

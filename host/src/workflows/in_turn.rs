@@ -206,6 +206,7 @@ impl TurnMessaging {
             taken.keep();
             let (channel, place) = (messenger.channel(), private.place);
             let held = (executor.warden.outgoing().clone(), turn.clone());
+            let asked = (executor.store.clone(), executor.stop.clone());
             let (store, turn, id) = (executor.store.clone(), turn.clone(), id.clone());
             let begun = run.as_ref().map(|run| (run.new.run.clone(), to.sender.clone()));
             let is_of_run = begun.is_some();
@@ -217,7 +218,7 @@ impl TurnMessaging {
                 let new = NewMessage { run, task, channel, recipient, texts, is_awaited, telling };
                 store.keep_turn_message(&id, new).await
             };
-            if !keep_and_send(messenger, held, keep).await.map_err(lost_problem)? && is_of_run {
+            if !keep_and_send(messenger, held, asked, keep).await.map_err(lost_problem)? && is_of_run {
                 return Err(ended_problem());
             }
         }

@@ -63,6 +63,20 @@ impl Store {
         .await
     }
 
+    /// What is left to be sent of what was stored under this turn; `None` where nothing was.
+    pub async fn load_unsent(&self, turn: &TurnId) -> Result<Option<StoredReply>> {
+        let turn = turn.clone();
+        // Asked of the server that takes changes: another one may be behind.
+        self.write(move |tx| {
+            let known = "SELECT 1 FROM reply WHERE turn = ?1";
+            if !tx.exists(known, [&turn])? {
+                return Ok(None);
+            }
+            reply(tx, &turn).map(Some)
+        })
+        .await
+    }
+
     /// Marks a part as sent, with the platform's id of the message; what it said is forgotten.
     /// Rides.
     pub async fn mark_part_sent(&self, turn: &TurnId, n: u32, message: &str) -> Result<()> {

@@ -69,16 +69,25 @@ impl ChannelPeople {
 
 /// Keeps the message of a turn, and has it sent unless that was done; whether it had to be. Both
 /// also where nobody waits for it any more: nobody else of this process sends what is kept.
+///
+/// # Errors
+/// [`StoreError::Unknown`] only where `stop` came before the store could say what became of it.
 pub async fn keep_and_send<K>(
     messenger: Arc<dyn Messenger>,
     (outgoing, turn): (Outgoing, TurnId),
+    (store, stop): (Store, CancellationToken),
     keep: K,
 ) -> Result<bool, StoreError>
 where
     K: Future<Output = Result<Option<StoredReply>, StoreError>> + Send + 'static,
 {
     let sent = tokio::spawn(async move {
-        let kept = keep.await;
+        let kept = match keep.await {
+            Err(StoreError::Unknown(server, why)) => {
+                find_kept(&store, &turn, (server, why), &stop).await.map(Some)
+            }
+            kept => kept,
+        };
         // From here on the store says which bytes are needed.
         outgoing.release(&turn);
         let Some(message) = kept? else { return Ok(false) };
@@ -86,6 +95,28 @@ where
         Ok(true)
     });
     sent.await.unwrap_or_else(|error| Err(StoreError::Engine(Box::new(error))))
+}
+
+/// A message of which nobody knows whether it is kept, once the store answers.
+///
+/// # Errors
+/// [`StoreError::Lost`] where it is not kept; [`StoreError::Unknown`] where `stop` came before.
+async fn find_kept(
+    store: &Store,
+    turn: &TurnId,
+    (server, why): (String, String),
+    stop: &CancellationToken,
+) -> Result<StoredReply, StoreError> {
+    loop {
+        match store.load_unsent(turn).await {
+            Ok(Some(message)) => return Ok(message),
+            Ok(None) => return Err(StoreError::Lost(server, why)),
+            Err(error) => tracing::debug!(%error, "whether a message is kept cannot be looked up"),
+        }
+        if stop.run_until_cancelled(tokio::time::sleep(AGAIN)).await.is_none() {
+            return Err(StoreError::Unknown(server, why));
+        }
+    }
 }
 
 /// A stored message in this chat of a channel, once it is out. A store that is away is looked at
@@ -166,14 +197,9 @@ impl Executor {
                 telling: NewTelling { turn: turn.clone(), reply, files, place: private.place },
             };
             let held = (self.warden.outgoing().clone(), turn.clone());
-            let store = self.store.clone();
+            let (store, asked) = (self.store.clone(), (self.store.clone(), self.stop.clone()));
             let keep = async move { store.keep_message(new).await };
-            let kept = keep_and_send(messenger, held, keep).await.map_err(|error| match error {
-                // Where it was kept nobody sends it before the next start, so nobody waits for it.
-                StoreError::Unknown { .. } => TaskProblem::Fails(lost_problem(error)),
-                error => TaskProblem::from(error),
-            });
-            if !kept? {
+            if !keep_and_send(messenger, held, asked, keep).await? {
                 // The run has ended.
                 return Err(ToolError::cancelled().into());
             }

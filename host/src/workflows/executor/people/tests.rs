@@ -80,12 +80,44 @@ async fn what_is_kept_is_sent_though_nobody_waits_for_it_any_more() {
         begin.send(()).expect("it is waited for");
         Ok::<_, StoreError>(Some(kept.await.expect("it is kept")))
     };
-    let waiting = tokio::spawn(keep_and_send(Arc::new(Telling(telling)), (outgoing, turn), keeping));
+    let asked = (Store::in_memory().expect("it opens"), CancellationToken::new());
+    let waiting = tokio::spawn(keep_and_send(Arc::new(Telling(telling)), (outgoing, turn), asked, keeping));
     begun.await.expect("it is being kept");
     waiting.abort();
     assert!(waiting.await.expect_err("it was cut off").is_cancelled());
     keep.send(message.clone()).expect("it is being kept still");
     assert_eq!(told.recv().await, Some(message));
+}
+
+#[tokio::test]
+async fn a_message_of_which_nobody_knows_whether_it_is_kept_is_looked_for() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let outgoing = Outgoing::open_beside(dir.path(), Config::default()).expect("it opens");
+    let store = Store::in_memory().expect("it opens");
+    let (telling, mut told) = mpsc::unbounded_channel();
+    let messenger: Arc<dyn Messenger> = Arc::new(Telling(telling));
+    for is_kept in [true, false] {
+        let turn = TurnId::new(format!("turn/{is_kept}"));
+        let part = NewPart { kind: PartKind::Text, body: "hello".to_owned() };
+        let reply = NewReply { target: "ben".to_owned(), parts: vec![part] };
+        let new = NewTelling { turn: turn.clone(), reply, files: Vec::new(), place: None };
+        let (keeping, asked) = (store.clone(), (store.clone(), CancellationToken::new()));
+        let keep = async move {
+            if is_kept {
+                keeping.tell_noting("paper-1", new).await.expect("it is kept");
+            }
+            Err::<Option<StoredReply>, _>(StoreError::Unknown("db".to_owned(), "reset".to_owned()))
+        };
+        let sent = keep_and_send(messenger.clone(), (outgoing.clone(), turn.clone()), asked, keep).await;
+        if is_kept {
+            assert!(sent.expect("it is found"));
+            let message = told.recv().await.expect("it is sent");
+            assert_eq!((message.turn, message.parts.len()), (turn, 1));
+        } else {
+            assert!(matches!(sent, Err(StoreError::Lost { .. })), "it is begun once more: {sent:?}");
+            assert!(told.try_recv().is_err(), "nothing is sent");
+        }
+    }
 }
 
 #[tokio::test]

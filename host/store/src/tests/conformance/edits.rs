@@ -106,8 +106,13 @@ pub(super) async fn what_is_told_unasked_is_told_once<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let turn = TurnId::new("telegram-1-allowed-7-1");
     let tell = || fixture.store.tell(CHANNEL, &turn, text_reply(&["you are served"]));
+    let left = || fixture.store.load_unsent(&turn);
+    assert_eq!(left().await.expect("it"), None, "nothing was told");
     let told = tell().await.expect("it").expect("stored");
     assert_eq!((told.parts.len(), tell().await.expect("it")), (1, None));
+    assert_eq!(left().await.expect("it"), Some(told));
     fixture.store.mark_part_sent(&turn, 0, "1").await.expect("it");
     assert_eq!(tell().await.expect("it"), None);
+    let left = left().await.expect("it").expect("stored");
+    assert_eq!((left.parts.len(), left.last_sent.as_deref()), (0, Some("1")));
 }

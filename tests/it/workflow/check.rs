@@ -67,6 +67,21 @@ fn what_a_run_would_begin_with_is_told() {
 }
 
 #[test]
+fn a_sound_file_whose_agents_have_no_model_is_told_of() {
+    let model = "[provider]\nkind = \"openai-chat\"\nbase_url = \"http://localhost:1/v1\"\nmodel = \"m\"\n";
+    let alone = "workflow: w\ntasks: [{ id: t, tool: file_list }]\n";
+    for (lines, text, is_told) in [("", ANALYZE, true), (model, ANALYZE, false), ("", alone, false)] {
+        let home = Home::new().config(lines);
+        analyze(&home);
+        let file = put(&home, "one.yaml", text.as_bytes());
+        let ran = home.run(&["workflow", "check", &file]);
+        assert_eq!((ran.code, &ran.json()["problems"]), (Some(0), &Value::Null), "{ran:?}");
+        let told = ran.stderr.contains("one.yaml: its agents need a model, and [provider] kind is");
+        assert_eq!(told, is_told, "{ran:?}");
+    }
+}
+
+#[test]
 fn what_is_wrong_on_paper_begins_nothing() {
     let home = Home::new();
     let check = |text: &str, more: &[&str], said: &str| {

@@ -7,8 +7,9 @@ use crate::config::Config;
 use crate::gateway;
 use crate::log;
 use crate::workflows::{
-    self, AttachableFolder, ByteSource, Gather, GatheredAttachment, Loaded, PlannedBytes,
+    self, AttachableFolder, ByteSource, Gather, GatheredAttachment, Loaded, NO_MODEL, PlannedBytes,
 };
+use cofferdam_agent::llm::ProviderKind;
 use cofferdam_agent::tools::{Registry, reason_off};
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::escape_deceptive_json;
@@ -92,6 +93,10 @@ impl Checker<'_> {
             ));
             let attachments: Vec<_> = attachments.iter().map(attachment_json).collect();
             tasks.push(json!({ "id": task.id, "attachments": attachments }));
+        }
+        // No problem of the file, which is as sound under a configuration that has a model.
+        if workflow.has_agent_tasks() && self.config.provider.kind == ProviderKind::Commands {
+            log::say(Level::WARN, &format!("{}: {NO_MODEL}", workflow.sources[0].name));
         }
         let mut line = json!({ "workflow": workflow.id, "tasks": tasks });
         if !problems.is_empty() {

@@ -225,8 +225,7 @@ async fn end_serving(audit: &Arc<AuditLog>, store: &Store, stopped: Instant) -> 
         let leaving = store.clone();
         spawn_blocking(move || leaving.leave()).await
     };
-    let end = (stopped + HAND_BACK_MAX).max(Instant::now() + HAND_BACK_MIN);
-    match timeout_at(end, handing_back).await {
+    match timeout_at(hand_back_end(stopped, Instant::now()), handing_back).await {
         Ok(Ok(Err(error @ StoreError::TakenOver))) => return Err(error.into()),
         Ok(Ok(Ok(()))) => {}
         // It may have it in a moment.
@@ -235,6 +234,11 @@ async fn end_serving(audit: &Arc<AuditLog>, store: &Store, stopped: Instant) -> 
         Err(_) => tracing::warn!("the store was not handed back: it does not answer"),
     }
     Ok(())
+}
+
+/// By when the store has to be handed back, if that begins `now`.
+fn hand_back_end(stopped: Instant, now: Instant) -> Instant {
+    (stopped + HAND_BACK_MAX).max(now + HAND_BACK_MIN)
 }
 
 /// Refuses profiles of groups that no tool has: they would be a wrong word, and allow less than was
@@ -324,4 +328,23 @@ pub(super) fn cancel_on_signal(kind: SignalKind, token: &CancellationToken) -> a
         token.cancel();
     });
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stop_has_time_to_hand_the_store_back_however_long_it_waited_for_turns() {
+        let stopped = Instant::now();
+        let left = |waited: Duration| {
+            let now = stopped + waited;
+            hand_back_end(stopped, now) - now
+        };
+        assert_eq!(left(Duration::ZERO), HAND_BACK_MAX);
+        assert_eq!(left(HAND_BACK_MAX / 2), HAND_BACK_MAX / 2, "it counts from the stop on");
+        for waited in [HAND_BACK_MAX - HAND_BACK_MIN / 2, HAND_BACK_MAX, 10 * HAND_BACK_MAX] {
+            assert_eq!(left(waited), HAND_BACK_MIN, "{waited:?}");
+        }
+    }
 }

@@ -1,13 +1,14 @@
 //! Schedules: what is due begins a run for the person whom its file names, while they are served.
 
 use super::{OfferedWorkflow, RunStart, StartRefusal, WorkflowService};
-use cofferdam_chat::runs::{Served, UnreachableReason};
+use cofferdam_chat::runs::{PrivateChat, Served, UnreachableReason};
 use cofferdam_core::id::Caller;
 use cofferdam_store::{AnswerTo, StoreError, now_ms};
 use cofferdam_workflow::schedule;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
+use tokio::time::timeout;
 
 /// A platform gets so long to say where somebody is written to: everything else that `serve` looks
 /// after waits meanwhile.
@@ -29,6 +30,32 @@ impl ScheduleNotes {
     fn tell(&mut self, workflow: &str, why: &str) {
         if self.unserved.insert(workflow.to_owned()) {
             tracing::warn!(workflow, "its schedule begins nothing: {why}");
+        }
+    }
+
+    /// What opening the chat of a workflow's person comes to; why it never does where that is so.
+    /// None where it is tried again at a later look. What has just failed is not tried.
+    async fn open(
+        &mut self,
+        workflow: &str,
+        opening: impl Future<Output = Result<PrivateChat, UnreachableReason>>,
+    ) -> Option<Result<PrivateChat, String>> {
+        if self.failed.get(workflow).is_some_and(|failed| failed.elapsed() < AGAIN) {
+            return None;
+        }
+        let late = |_| Err(UnreachableReason::Now("its platform does not answer".to_owned()));
+        match timeout(OPENING_MAX, opening).await.unwrap_or_else(late) {
+            Ok(private) => {
+                self.unserved.remove(workflow);
+                self.failed.remove(workflow);
+                Some(Ok(private))
+            }
+            Err(UnreachableReason::Ever(why)) => Some(Err(why)),
+            Err(UnreachableReason::Now(why)) => {
+                tracing::warn!(why, workflow, "who is answered cannot be reached; trying again");
+                self.failed.insert(workflow.to_owned(), Instant::now());
+                None
+            }
         }
     }
 }
@@ -56,29 +83,19 @@ impl WorkflowService {
                 // It is due still at the next look.
                 Served::Unknown => continue,
             }
-            if notes.failed.get(id).is_some_and(|failed| failed.elapsed() < AGAIN) {
-                continue;
-            }
             let stop = self.0.executors.borrow().stop.clone();
-            let opening = tokio::time::timeout(OPENING_MAX, messenger.open(&to.sender));
+            let opening = notes.open(id, messenger.open(&to.sender));
             // A platform that does not answer would hold the stop up; nothing has been written yet.
             let Some(opened) = stop.run_until_cancelled(opening).await else { return Ok(()) };
-            let late = |_| Err(UnreachableReason::Now("its platform does not answer".to_owned()));
-            match opened.unwrap_or_else(late) {
-                Ok(private) => {
-                    notes.unserved.remove(id);
-                    notes.failed.remove(id);
+            match opened {
+                Some(Ok(private)) => {
                     let answer_to = AnswerTo { channel: messenger.channel(), target: private.target };
                     self.begin_scheduled(of, to, (due, answer_to)).await?;
                 }
-                Err(UnreachableReason::Ever(why)) => {
+                Some(Err(why)) => {
                     notes.tell(id, &format!("the person whom it is for cannot be reached: {why}"));
                 }
-                Err(UnreachableReason::Now(why)) => {
-                    tracing::warn!(why, workflow = id, "who is answered cannot be reached; trying again");
-                    notes.failed.insert(id.to_owned(), Instant::now());
-                    continue;
-                }
+                None => continue,
             }
             self.0.store.end_schedule_check(key, due).await?;
         }
@@ -115,5 +132,39 @@ impl WorkflowService {
             Ok(()) => {}
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use std::future::pending;
+
+    /// Long after what is waited for here.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    /// Is reached, and counts how often that is tried.
+    async fn reach(tries: &Cell<usize>) -> Result<PrivateChat, UnreachableReason> {
+        tries.set(tries.get() + 1);
+        Ok(PrivateChat { target: "ben".to_owned(), chat: "1".to_owned(), place: None })
+    }
+
+    #[tokio::test]
+    async fn who_cannot_be_reached_in_time_is_tried_again_after_a_pause() {
+        let (mut notes, tries) = (ScheduleNotes::default(), Cell::new(0));
+        let opened = timeout(PATIENCE, notes.open("daily", pending())).await;
+        assert!(opened.expect("it is not waited for any longer").is_none());
+        assert!(notes.open("daily", reach(&tries)).await.is_none());
+        assert_eq!(tries.get(), 0, "it has just failed");
+        let other = notes.open("weekly", reach(&tries)).await;
+        assert!(matches!(other, Some(Ok(_))), "it does not wait for that: {other:?}");
+        let failed = notes.failed.get_mut("daily").expect("it is noted");
+        *failed = failed.checked_sub(AGAIN).expect("a time");
+        for _ in 0..2 {
+            let opened = notes.open("daily", reach(&tries)).await;
+            assert!(matches!(opened, Some(Ok(_))), "the pause is over: {opened:?}");
+        }
+        assert_eq!(tries.get(), 3);
     }
 }

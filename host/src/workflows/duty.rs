@@ -91,13 +91,23 @@ impl UnsettledRuns {
         Some(named)
     }
 
+    /// Those of the runs that go on now. `here` is what [`Store::settled_here`] has once they were
+    /// looked up: the nodes whose files are here, and none where all have the same files.
+    pub(super) fn settled(&self, runs: Vec<String>, here: &Option<BTreeSet<String>>) -> Vec<String> {
+        // What has come with the files of another node just now waits for its audit.
+        if here.is_some() && !self.is_of(here) {
+            return Vec::new();
+        }
+        runs.into_iter().filter(|run| !self.has(run)).collect()
+    }
+
     /// Whether runs of these nodes, as [`Store::settled_here`] has them, were looked at.
-    pub(super) fn is_of(&self, here: &Option<BTreeSet<String>>) -> bool {
+    fn is_of(&self, here: &Option<BTreeSet<String>>) -> bool {
         self.of.as_ref() == Some(here)
     }
 
     /// Whether a run has to wait.
-    pub(super) fn has(&self, run: &str) -> bool {
+    fn has(&self, run: &str) -> bool {
         self.waiting.as_ref().is_some_and(|waiting| waiting.contains(run))
     }
 }
@@ -105,6 +115,10 @@ impl UnsettledRuns {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn nodes(names: &[&str]) -> Option<BTreeSet<String>> {
+        Some(names.iter().map(ToString::to_string).collect())
+    }
 
     #[test]
     fn runs_that_wait_are_named_at_first_and_every_few_minutes() {
@@ -123,11 +137,24 @@ mod tests {
 
     #[test]
     fn runs_of_nodes_that_were_not_looked_at_are_told_apart() {
-        let nodes = |names: &[&str]| Some(names.iter().map(ToString::to_string).collect::<BTreeSet<_>>());
         let mut unsettled = UnsettledRuns::default();
         assert!(!unsettled.is_of(&None) && !unsettled.is_of(&nodes(&["a"])), "nothing was looked at");
         unsettled.of = Some(nodes(&["a"]));
         assert!(unsettled.is_of(&nodes(&["a"])));
         assert!(!unsettled.is_of(&nodes(&["a", "b"])) && !unsettled.is_of(&None), "files have come since");
+    }
+
+    #[test]
+    fn no_run_goes_on_that_may_have_come_with_the_files_of_a_node_that_was_not_looked_at() {
+        let runs = || vec!["w-1".to_owned(), "w-2".to_owned()];
+        let waiting = Some(BTreeSet::from(["w-1".to_owned()]));
+        let unsettled = UnsettledRuns { of: Some(nodes(&["a"])), waiting, ..UnsettledRuns::default() };
+        assert_eq!(unsettled.settled(runs(), &nodes(&["a"])), ["w-2"], "the other one waits");
+        let come_since = unsettled.settled(runs(), &nodes(&["a", "b"]));
+        assert!(come_since.is_empty(), "nobody knows whose they are: {come_since:?}");
+        let unsettled = UnsettledRuns::default();
+        let unknown = unsettled.settled(runs(), &nodes(&["a"]));
+        assert!(unknown.is_empty(), "nothing was looked at: {unknown:?}");
+        assert_eq!(unsettled.settled(runs(), &None), runs(), "no files come to a node that shares them");
     }
 }

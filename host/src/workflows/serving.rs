@@ -219,12 +219,10 @@ impl WorkflowService {
         let deadline = i64::try_from(deadline).unwrap_or(i64::MAX);
         let store = &self.0.store;
         let runs = store.runs_to_go_on(now_ms(), deadline).await?;
-        // What has come with the files of another node just now waits for its audit.
-        if !runs.is_empty() && store.has_homes() && !unsettled.is_of(&store.settled_here().await?) {
-            return Ok(());
-        }
-        for id in runs {
-            if !unsettled.has(&id) && carried.insert(id.clone()) {
+        // Looked up after the runs: each of them has come with the files of one of these nodes.
+        let here = if runs.is_empty() || !store.has_homes() { None } else { store.settled_here().await? };
+        for id in unsettled.settled(runs, &here) {
+            if carried.insert(id.clone()) {
                 let this = self.clone();
                 tasks.spawn(async move {
                     this.carry(&id).await;

@@ -86,6 +86,7 @@ fn open(config: &Config, path: &Path, purpose: PreparePurpose) -> Result<Option<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cofferdam_store::{Health, LastError, Presence, read_note};
     use std::collections::BTreeMap;
 
     #[test]
@@ -103,5 +104,40 @@ mod tests {
             drop(first);
             assert!(second.join().expect("no panic").is_ok());
         });
+    }
+
+    /// A node of this name; its state is in the folder that it shares with others.
+    fn node(dir: &Path, name: &str) -> Config {
+        let file = dir.join(format!("{name}.toml"));
+        let text = format!(
+            "[workspace]\nroot = \"w\"\n[state]\ndir = \"s\"\n[store]\nengine = \"postgres\"\n\
+             url_env = \"DATABASE_URL\"\n[cluster]\nnode = {name:?}\n"
+        );
+        std::fs::write(&file, text).expect("writable");
+        let url = ("DATABASE_URL".to_owned(), "postgres://u@localhost/d".to_owned());
+        Config::load(Some(&file), None, &BTreeMap::from([url])).expect("valid")
+    }
+
+    #[test]
+    fn what_a_node_notes_of_its_health_is_not_taken_for_that_of_another_one() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let [a, b] = ["a", "b"].map(|name| node(dir.path(), name));
+        assert_eq!(a.state_dir, b.state_dir);
+        std::fs::create_dir(&a.state_dir).expect("writable");
+        let begin = |node: &Config| {
+            let presence = Presence::new(&note_file(node));
+            presence.note_begin();
+            presence
+        };
+        let error = LastError { at: "2026-01-02T03:04:05Z".to_owned(), said: "full".to_owned() };
+        let ill = Health { error: Some(error), ..Health::default() };
+        begin(&a).note_health(ill.clone());
+        assert_eq!(read_note(&note_file(&b)), None, "it has noted nothing");
+        begin(&b);
+        let noted = |node: &Config| read_note(&note_file(node)).expect("noted").health;
+        assert_eq!((noted(&a), noted(&b)), (ill.clone(), Health::default()));
+        // What it goes on with is its own.
+        begin(&a);
+        assert_eq!((noted(&a), noted(&b)), (ill, Health::default()));
     }
 }

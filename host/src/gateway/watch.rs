@@ -94,11 +94,7 @@ impl Watch {
         let tried = COUNTS.workers.fail.load(Ordering::Relaxed).then(|| self.warden.sandbox().try_worker());
         let workers =
             tried.and_then(|tried| failed("workers: no sandbox process starts, so calls fail", tried));
-        let channels = self
-            .channels
-            .iter()
-            .filter(|channel| !channel.pulse.is_elsewhere())
-            .filter_map(|channel| polling(&self.name_problem(channel), channel.pulse.last_poll()));
+        let channels = silent_channels(&self.channels).into_iter();
         channels.chain([workers, audit, store, model].into_iter().flatten()).collect()
     }
 }
@@ -128,11 +124,6 @@ impl Watched for Watching {
 }
 
 impl Watch {
-    /// How problems call a channel: by name where there are several.
-    fn name_problem(&self, channel: &WatchedChannel) -> String {
-        if self.channels.len() > 1 { format!("the channel {}", channel.name) } else { "the channel".into() }
-    }
-
     fn overdue_by(&self) -> Duration {
         self.channels.iter().map(|channel| channel.pulse.overdue_by()).max().unwrap_or_default()
     }
@@ -209,6 +200,17 @@ fn describe_start() -> String {
 /// What a problem ends with that every start has.
 const NOT_YET: &str = "has not answered yet";
 
+/// The problems of channels that are silent, by name where there are several. What another node
+/// hears is silent at that one alone.
+fn silent_channels(channels: &[WatchedChannel]) -> Vec<String> {
+    let name = |channel: &WatchedChannel| match channels.len() > 1 {
+        true => format!("the channel {}", channel.name),
+        false => "the channel".to_owned(),
+    };
+    let heard = channels.iter().filter(|channel| !channel.pulse.is_elsewhere());
+    heard.filter_map(|channel| polling(&name(channel), channel.pulse.last_poll())).collect()
+}
+
 fn polling(channel: &str, age: Option<Duration>) -> Option<String> {
     match age {
         None => Some(format!("polling: {channel} {NOT_YET}")),
@@ -253,6 +255,19 @@ mod tests {
         assert_eq!(polling(Some(POLL_AGE_MAX)), None);
         let late = polling(Some(POLL_AGE_MAX + Duration::from_secs(1)));
         assert_eq!(late.as_deref(), Some("polling: the channel has not answered for 91 s"));
+    }
+
+    #[test]
+    fn the_silence_of_a_channel_that_another_node_hears_is_no_ailment_of_this_one() {
+        static HERE: LoopHealth = LoopHealth::new();
+        static ELSEWHERE: LoopHealth = LoopHealth::new();
+        let one = WatchedChannel { name: "telegram", pulse: &HERE };
+        let other = WatchedChannel { name: "discord", pulse: &ELSEWHERE };
+        let both = ["telegram", "discord"].map(|name| format!("polling: the channel {name} {NOT_YET}"));
+        assert_eq!(silent_channels(&[one, other]), both);
+        ELSEWHERE.note_elsewhere();
+        assert_eq!(silent_channels(&[one, other]), both[..1], "each counts by itself");
+        assert!(silent_channels(&[other]).is_empty());
     }
 
     #[test]

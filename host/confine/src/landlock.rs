@@ -139,3 +139,27 @@ fn flag_names<T: Access + std::fmt::Debug>(flags: BitFlags<T>) -> Vec<String> {
 fn landlock_error(error: RulesetError) -> ConfineError {
     ConfineError::refused("restrict files and ports with Landlock", error)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::{AsFd, AsRawFd};
+    use std::os::unix::net::UnixStream;
+
+    /// As a place is opened that `/dev/stdin` or `<(…)` of a shell stands for.
+    fn nowhere(there: impl AsFd) -> bool {
+        let place = format!("/proc/self/fd/{}", there.as_fd().as_raw_fd());
+        is_nowhere(&open(Path::new(&place)).expect("it is open here"))
+    }
+
+    #[test]
+    fn a_pipe_and_a_socket_without_a_name_get_no_rule() {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        assert!(nowhere(reader) && nowhere(writer));
+        let (socket, other) = UnixStream::pair().expect("two sockets");
+        assert!(nowhere(socket) && nowhere(other));
+        for named in ["/", "/dev/null"] {
+            assert!(!nowhere(std::fs::File::open(named).expect("it is there")), "{named}");
+        }
+    }
+}

@@ -143,6 +143,24 @@ fn an_address_that_others_reach_needs_a_token_and_a_taken_one_is_named() -> anyh
     Ok(())
 }
 
+/// Nobody is at its other end.
+#[test]
+fn a_fifo_for_a_token_file_is_refused_and_not_waited_for() -> anyhow::Result<()> {
+    let home = Home::new();
+    let fifo = home.dir().join("token");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, 0o600.into())?;
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| home.run(&["mcp", "--http", "127.0.0.1:0", "--token-file", "token"]));
+        let ended = client::wait_until(|| running.is_finished());
+        // Whoever did wait goes on.
+        drop(std::fs::File::options().read(true).write(true).open(&fifo)?);
+        let ran = running.join().expect("it runs");
+        ended?;
+        ensure!(ran.code == Some(2) && ran.stderr.contains("it is not a regular file"), "{ran:?}");
+        Ok(())
+    })
+}
+
 /// Taken for none, it would leave the server open to everybody on the machine.
 #[test]
 fn a_token_that_is_no_text_is_refused() -> anyhow::Result<()> {

@@ -63,7 +63,7 @@ pub(crate) struct GuestFiles<'a> {
     /// Where something was looked at last.
     pub(crate) last_mount: &'a mut LastMount,
     /// Whether the disk failed.
-    pub(crate) disk: &'a mut DiskReads,
+    pub(crate) disk: &'a DiskReads,
 }
 
 /// Bytes that one call of `read` gives at most.
@@ -82,7 +82,7 @@ impl GuestFiles<'_> {
     /// Notes what the guest is told: a disk that fails is what the call fails with.
     fn note(&mut self, code: &ErrorCode) {
         if matches!(code, ErrorCode::Io) {
-            *self.disk = DiskReads::Failed;
+            self.disk.fail();
         }
     }
 
@@ -303,7 +303,7 @@ impl types::HostDescriptor for GuestFiles<'_> {
             Descriptor::File(file) => file.file.clone(),
             Descriptor::Dir(_) => return Err(ErrorCode::IsDirectory.into()),
         };
-        let stream: DynInputStream = Box::new(FileStream::new(file, offset));
+        let stream: DynInputStream = Box::new(FileStream::new(file, offset, self.disk.clone()));
         Ok(self.table().push(stream)?)
     }
 

@@ -195,7 +195,7 @@ impl WasmEngine {
                     instance.cofferdam_tool_tool().call_call(store, &job.arguments).await
                 });
                 end_call((store, output), limits, returned, |state, returned| {
-                    let text = returned.map_err(|error| state::from_guest(error, state.disk))?;
+                    let text = returned.map_err(|error| state::from_guest(error, &state.disk))?;
                     ToolError::check_result(text.len(), limits)?;
                     Ok(text)
                 })

@@ -7,7 +7,7 @@ use crate::gateway::GatewayLink;
 use crate::scratch::Scratch;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use wasmtime::ResourceLimiter;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::filesystem::WasiFilesystemCtxView;
@@ -60,13 +60,13 @@ impl StoreState {
             ErrorCode::QuotaExceeded => WitCode::QuotaExceeded,
             ErrorCode::NoSpace => WitCode::NoSpace,
             ErrorCode::WriteFailed => {
-                self.disk = DiskReads::Fine;
+                self.disk.forget();
                 WitCode::WriteFailed
             }
             // The contract has no case for it. What the guest makes of it is told as what it is
             // when the call ends.
             ErrorCode::ReadFailed => {
-                self.disk = DiskReads::Failed;
+                self.disk.fail();
                 WitCode::WriteFailed
             }
             _ => return Err(wasmtime::Error::new(error)),
@@ -86,14 +86,25 @@ impl StoreState {
     }
 }
 
-/// How reading went that a call did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum DiskReads {
-    /// The disk gave what is on it, or a write failed since it did not.
-    #[default]
-    Fine,
-    /// The disk failed, and the guest was told.
-    Failed,
+/// How reading went that a call did; clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DiskReads(Arc<AtomicBool>);
+
+impl DiskReads {
+    /// The disk failed, and the guest is told.
+    pub(crate) fn fail(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// A write failed, and the guest is told that: it is no longer about reading.
+    fn forget(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether the disk failed, and no write since.
+    pub(crate) fn have_failed(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// A guest's error as the host knows it: the code from the guest's subset, the message bounded.
@@ -101,7 +112,7 @@ pub(crate) enum DiskReads {
 /// `write_failed` is a guest's word for all that fails at a disk: a case more in the enum of the
 /// contract would turn away every component that is built already. So the worker, which reads for
 /// the guest, says where it was reading that failed.
-pub(crate) fn from_guest(error: WitError, disk: DiskReads) -> ToolError {
+pub(crate) fn from_guest(error: WitError, disk: &DiskReads) -> ToolError {
     let code = match error.code {
         WitCode::InvalidArguments => ErrorCode::InvalidArguments,
         WitCode::NoAttachments => ErrorCode::NoAttachments,
@@ -115,7 +126,7 @@ pub(crate) fn from_guest(error: WitError, disk: DiskReads) -> ToolError {
         WitCode::TooLarge => ErrorCode::TooLarge,
         WitCode::QuotaExceeded => ErrorCode::QuotaExceeded,
         WitCode::NoSpace => ErrorCode::NoSpace,
-        WitCode::WriteFailed if disk == DiskReads::Failed => ErrorCode::ReadFailed,
+        WitCode::WriteFailed if disk.have_failed() => ErrorCode::ReadFailed,
         WitCode::WriteFailed => ErrorCode::WriteFailed,
     };
     ToolError::new(code, error.message)
@@ -192,10 +203,12 @@ mod tests {
     #[test]
     fn a_guest_whose_disk_failed_says_that_reading_failed() {
         let told = |code, disk| from_guest(WitError { code, message: "it says".into() }, disk);
+        let (fine, failed) = (DiskReads::default(), DiskReads::default());
+        failed.fail();
         for (code, disk, expected) in [
-            (WitCode::WriteFailed, DiskReads::Fine, ErrorCode::WriteFailed),
-            (WitCode::WriteFailed, DiskReads::Failed, ErrorCode::ReadFailed),
-            (WitCode::NotFound, DiskReads::Failed, ErrorCode::NotFound),
+            (WitCode::WriteFailed, &fine, ErrorCode::WriteFailed),
+            (WitCode::WriteFailed, &failed, ErrorCode::ReadFailed),
+            (WitCode::NotFound, &failed, ErrorCode::NotFound),
         ] {
             let error = told(code, disk);
             assert_eq!((error.code, error.message.as_str()), (expected, "it says"));

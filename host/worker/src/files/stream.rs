@@ -1,6 +1,7 @@
 //! A file's bytes as a stream, read on the guest's own thread when it asks: the stock stream reads
 //! on a thread of its own unless the guest says that it waits, and a worker may start none.
 
+use crate::state::DiskReads;
 use bytes::Bytes;
 use rustix::buffer::spare_capacity;
 use rustix::io::{pread, retry_on_intr};
@@ -20,11 +21,14 @@ pub(super) struct FileStream {
     at: u64,
     /// Read, and not given out yet.
     ahead: Bytes,
+    /// Told of a disk that fails. Guests do not ask what a stream's error was: their libraries take
+    /// each for the same.
+    disk: DiskReads,
 }
 
 impl FileStream {
-    pub(super) fn new(file: Arc<File>, at: u64) -> Self {
-        Self { file: Some(file), at, ahead: Bytes::new() }
+    pub(super) fn new(file: Arc<File>, at: u64, disk: DiskReads) -> Self {
+        Self { file: Some(file), at, ahead: Bytes::new(), disk }
     }
 }
 
@@ -57,9 +61,31 @@ impl InputStream for FileStream {
                 self.file = None;
                 Err(match ended {
                     Ok(_) => StreamError::Closed,
-                    Err(errno) => StreamError::LastOperationFailed(std::io::Error::from(errno).into()),
+                    Err(errno) => {
+                        self.disk.fail();
+                        StreamError::LastOperationFailed(std::io::Error::from(errno).into())
+                    }
                 })
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_that_fails_under_a_stream_is_noted() {
+        let read = |file: File| {
+            let disk = DiskReads::default();
+            let read = FileStream::new(Arc::new(file), 0, disk.clone()).read(1);
+            (read, disk.have_failed())
+        };
+        let empty = File::open("/dev/null").expect("it is there");
+        assert!(matches!(read(empty), (Err(StreamError::Closed), false)));
+        // The system refuses to read what is open for writing alone.
+        let unreadable = File::options().write(true).open("/dev/null").expect("it is there");
+        assert!(matches!(read(unreadable), (Err(StreamError::LastOperationFailed(_)), true)));
     }
 }

@@ -1,8 +1,10 @@
 //! Files that go out with answers: with the text where they can, after it where not, each once, and
 //! told of where they cannot go.
 
+use super::tracer::{Tracer, available, synced};
 use super::world::{ANN, GROUP, PATIENCE, World};
 use serde_json::json;
+use support::guests::sha256;
 use support::home::Home;
 use support::samples;
 use support::telegram::{Fault, Hold, Incoming, SentMessage, Target};
@@ -350,4 +352,26 @@ async fn a_file_that_never_gets_through_is_told_of_and_its_chat_goes_on() -> any
     world.server.clear_faults();
     world.ask(Incoming::private(ANN).text("/attachment_add path=/shared/a.txt")).await?;
     world.end(4)
+}
+
+/// A crash leaves no row that names what is cut short or gone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_file_is_on_disk_before_a_row_names_it() -> anyhow::Result<()> {
+    if !available("telegram::attachments_out::a_file_is_on_disk_before_a_row_names_it") {
+        return Ok(());
+    }
+    let world = World::running().await?;
+    put(&world, &[("/shared/a.txt", b"a file")])?;
+    let log = world.home.dir().join("strace");
+    let tracer = Tracer::logs(world.serving().pid(), &log);
+    world.server.push(Incoming::private(ANN).text(&add(&["/shared/a.txt"])));
+    world.server.wait_for_message(PATIENCE, |sent| sent.file.is_some()).await?;
+    tracer.leave();
+    let (log, sha256) = (std::fs::read_to_string(log)?, sha256(b"a file"));
+    let names_it = |line: &str| line.contains("cofferdam.db-wal>") && line.contains(&sha256);
+    let row = log.lines().position(names_it).expect("a row names it");
+    assert!(synced(&log) <= row, "{log}");
+    // Its words are a message of their own where the machine is slow.
+    let messages = world.server.sent_messages().len();
+    world.end(messages)
 }

@@ -1,6 +1,7 @@
 //! Nodes that hold the blobs of replies in a bucket: what one took in another one sends, whatever
 //! the bucket does meanwhile.
 
+use super::tracer::{Tracer, available, synced};
 use super::world::{ANN, BEN, PATIENCE, World};
 use std::time::Duration;
 use support::home::Home;
@@ -140,6 +141,25 @@ async fn a_reply_waits_for_a_bucket_that_is_away() -> anyhow::Result<()> {
     world.says("the bucket has a file of a reply, and cannot be read")?;
     s3.fault(None);
     let messages = brought(&world, "a.txt", b"a file").await?;
+    world.end(messages)
+}
+
+/// It is not hashed again before it is sent: a crash leaves no name without its bytes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_comes_out_of_the_bucket_is_on_disk_before_it_has_its_name() -> anyhow::Result<()> {
+    let test = "telegram::bucket::what_comes_out_of_the_bucket_is_on_disk_before_it_has_its_name";
+    let Some(server) = shared(test).filter(|_| available(test)) else { return Ok(()) };
+    let s3 = S3::start().await?;
+    let mut world = alone(server, &s3).await?;
+    let away = |s3: &S3| s3.fault(Some(Fault::Status(503)));
+    killed_before_it_sends((&mut world, &s3), ("a.txt", b"a file"), away).await?;
+    world.says("the bucket has a file of a reply, and cannot be read")?;
+    let log = world.home.dir().join("strace");
+    let tracer = Tracer::logs(world.serving().pid(), &log);
+    s3.fault(None);
+    let messages = brought(&world, "a.txt", b"a file").await?;
+    tracer.leave();
+    synced(&std::fs::read_to_string(log)?);
     world.end(messages)
 }
 

@@ -134,15 +134,20 @@ impl AttemptFailure {
         }
         let (kind, said) = (kinds(error), words(error));
         let says = |names: &[&str]| names.iter().any(|name| kind.contains(name));
+        // "invalid_image", "image_file_not_found" and their like are of what a request shows. Not the
+        // type: a limit of pictures in a minute has one that names them, and passes.
+        let of_an_image = code.as_str().is_some_and(|code| has_one_of(&["image"], code));
         if says(&["insufficient_quota", "billing"]) {
             Self::Credit(said)
         } else if says(&["authentication", "permission", "invalid_api_key"]) {
             Self::Key(kind)
+        } else if has_one_of(BLIND, &said) {
+            Self::Blind(said)
         } else if is_too_long(&said, &kind) {
             Self::TooLong(said)
-        } else if says(&["not_found"]) {
+        } else if says(&["not_found"]) && !of_an_image {
             Self::NotFound(said)
-        } else if says(&["invalid_request", "invalid_prompt"]) {
+        } else if of_an_image || says(&["invalid_request", "invalid_prompt"]) {
             Self::Refused(said)
         } else {
             // Overloaded, rate limited, or a fault of the server's own.
@@ -364,6 +369,31 @@ mod tests {
             AttemptFailure::Refused(_)
         ));
         assert!(matches!(of(r#"{"code":"context_length_exceeded"}"#), AttemptFailure::TooLong(_)));
+    }
+
+    #[test]
+    fn an_image_refused_in_a_stream_is_not_sent_again() {
+        let of = |error: Value| AttemptFailure::from_stream_error(&error);
+        for code in [
+            "invalid_image",
+            "invalid_image_format",
+            "invalid_base64_image",
+            "image_too_large",
+            "image_parse_error",
+            "unsupported_image_media_type",
+            "empty_image_file",
+            "image_file_not_found",
+        ] {
+            let failure = of(serde_json::json!({ "code": code, "message": "x" }));
+            assert!(matches!(failure, AttemptFailure::Refused(_)) && !failure.may_pass(), "{code}");
+            assert!(matches!(failure.to_file_error(), ProviderError::Unshowable(_)), "{code}");
+        }
+        let blind = serde_json::json!({ "code": "server_error", "message": "image input is not supported" });
+        assert!(matches!(of(blind), AttemptFailure::Blind(_)));
+        let slow = serde_json::json!({ "type": "input-images", "code": "rate_limit_exceeded" });
+        assert!(matches!(of(slow), AttemptFailure::Busy { .. }));
+        let model = serde_json::json!({ "type": "invalid_request_error", "code": "model_not_found" });
+        assert!(matches!(of(model), AttemptFailure::NotFound(_)));
     }
 
     #[test]

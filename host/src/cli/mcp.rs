@@ -46,7 +46,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         return print::run(config, client);
     }
     // Both before the process is confined: afterwards neither is within reach.
-    let listening = arguments.http.map(|address| listen(address, arguments)).transpose()?;
+    let listening = arguments.http.map(|address| listen(config, address, arguments)).transpose()?;
     for missing in gateway::confine(config, ReadScope::Listed(&[]))? {
         tracing::warn!("the gateway is less isolated than it can be: {missing}");
     }
@@ -106,8 +106,16 @@ fn runtime_of_one_client() -> std::io::Result<tokio::runtime::Runtime> {
 }
 
 /// The listener, and what the audit calls those who come: all that is known of them.
-fn listen(address: SocketAddr, arguments: &Arguments) -> anyhow::Result<(BoundListener, &'static str)> {
-    let token = token(arguments.token_file.as_deref())?;
+fn listen(
+    config: &Config,
+    address: SocketAddr,
+    arguments: &Arguments,
+) -> anyhow::Result<(BoundListener, &'static str)> {
+    let file = arguments.token_file.as_deref();
+    if let Some(lies) = file.and_then(|file| config.say_if_in_reach(file)) {
+        bail!("--token-file {lies}");
+    }
+    let token = token(file)?;
     let sender = if token.is_some() { "token" } else { "loopback" };
     let hosts = arguments.allow_host.clone();
     Ok((

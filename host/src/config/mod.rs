@@ -308,24 +308,25 @@ impl Config {
             ("network.ca_file", self.network.ca_file.as_ref()),
         ];
         let secrets = self.network.files().map(|file| ("secrets.file", Some(file)));
-        let kept: Vec<_> = kept.into_iter().chain(secrets).collect();
-        for folder in MOUNTS.iter().chain(publish::HOLDERS) {
-            let folder_dir = resolved(&self.workspace.root.join(folder.trim_start_matches('/')));
-            for (key, path) in kept.iter().filter_map(|(key, path)| path.map(|p| (key, p))) {
-                if resolved(path).starts_with(&folder_dir) {
-                    let lies = format!(
-                        "({}) lies in {folder}, where tools read and write; move it out of {}",
-                        path.display(),
-                        self.workspace.root.display()
-                    );
-                    return Err(match key.rsplit_once('.') {
-                        Some((_, name)) => self.places.refuse(key, format!("{name} {lies}")),
-                        None => ConfigError::Invalid(format!("the configuration {lies}")),
-                    });
-                }
+        for (key, path) in kept.into_iter().chain(secrets) {
+            if let Some(lies) = path.and_then(|path| self.say_if_in_reach(path)) {
+                return Err(match key.rsplit_once('.') {
+                    Some((_, name)) => self.places.refuse(key, format!("{name} {lies}")),
+                    None => ConfigError::Invalid(format!("the configuration {lies}")),
+                });
             }
         }
         Ok(())
+    }
+
+    /// In which folder of the tools a path lies, if in any, and what to do: the words that follow
+    /// the name of what must not lie there.
+    pub fn say_if_in_reach(&self, path: &Path) -> Option<String> {
+        let (root, real) = (&self.workspace.root, resolved(path));
+        let mut folders = MOUNTS.iter().chain(publish::HOLDERS);
+        let folder = folders.find(|f| real.starts_with(resolved(&root.join(f.trim_start_matches('/')))))?;
+        let (path, root) = (path.display(), root.display());
+        Some(format!("({path}) lies in {folder}, where tools read and write; move it out of {root}"))
     }
 }
 

@@ -161,6 +161,24 @@ fn a_fifo_for_a_token_file_is_refused_and_not_waited_for() -> anyhow::Result<()>
     })
 }
 
+/// What reads it could send it on, and what writes it could let others in.
+#[test]
+fn a_token_file_where_tools_read_and_write_is_refused() -> anyhow::Result<()> {
+    let home = Home::new();
+    // Nobody can listen there, so that it ends in any case.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let address = taken.local_addr()?.to_string();
+    for folder in ["shared", "tmp"] {
+        std::fs::create_dir_all(home.workspace().join(folder))?;
+        let file = home.file(&format!("workspace/{folder}/token"), b"a-token-of-a-file\n");
+        std::fs::set_permissions(&file, Permissions::from_mode(0o600))?;
+        let ran = home.run(&["mcp", "--http", &address, "--token-file", &file]);
+        let said = format!("--token-file ({file}) lies in /{folder}, where tools read and write; move it");
+        ensure!(ran.code == Some(2) && ran.stderr.contains(&said), "{ran:?}");
+    }
+    Ok(())
+}
+
 /// Taken for none, it would leave the server open to everybody on the machine.
 #[test]
 fn a_token_that_is_no_text_is_refused() -> anyhow::Result<()> {

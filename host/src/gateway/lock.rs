@@ -2,10 +2,11 @@
 
 use super::{GatewayError, PreparePurpose, unusable};
 use crate::config::Config;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -77,9 +78,15 @@ impl ServeLock {
 /// The file, made when missing; none where it is missing and nothing is to be made.
 fn open(config: &Config, path: &Path, purpose: PreparePurpose) -> Result<Option<File>, GatewayError> {
     purpose.private_folder(&config.state_dir)?;
-    match File::options().create(purpose == PreparePurpose::Serve).truncate(false).write(true).open(path) {
+    let mut options = File::options();
+    // Without blocking and for reading as well: a FIFO is then opened whether or not anybody has
+    // its other end, and refused for what it is.
+    options.read(true).write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    let opened = options.create(purpose == PreparePurpose::Serve).truncate(false).open(path);
+    match opened.and_then(|file| Ok((file.metadata()?.is_file(), file))) {
         Err(error) if purpose == PreparePurpose::Look && error.kind() == io::ErrorKind::NotFound => Ok(None),
-        opened => opened.map(Some).map_err(|cause| unusable(path, cause)),
+        Ok((false, _)) => Err(unusable(path, io::Error::other("it is not a regular file; move it away"))),
+        opened => opened.map(|(_, file)| Some(file)).map_err(|cause| unusable(path, cause)),
     }
 }
 

@@ -1,11 +1,11 @@
 //! One executor a run: the lock of each run, which its process holds and the kernel lets go of. Who
 //! moves the store keeps all of them from being taken.
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use std::fs::{DirBuilder, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ impl RunLock {
         let all = share_all(state_dir)?;
         // Who only looks holds it for a moment, and who ends a run removes the file.
         for _ in 0..TRIES_MAX {
-            let file = File::options().create(true).truncate(false).write(true).open(&path)?;
+            let file = open(&path, true)?;
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) if is_file_at(&file, &path) => return Ok(Some(Self { _file: file, _all: all })),
                 Ok(()) | Err(Errno::INTR) => {}
@@ -71,7 +71,7 @@ impl RunLock {
 
     /// Whether somebody carries the run out now. Makes nothing.
     pub fn is_held(state_dir: &Path, run: &str) -> bool {
-        let Ok(file) = File::options().write(true).open(file(state_dir, run)) else { return false };
+        let Ok(file) = open(&file(state_dir, run), false) else { return false };
         flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
     }
 
@@ -83,7 +83,7 @@ impl RunLock {
         let free = |path: PathBuf| {
             let run = path.file_stem()?.to_str()?.to_owned();
             let all = share_all(state_dir).ok()?;
-            let file = File::options().write(true).open(&path).ok()?;
+            let file = open(&path, false).ok()?;
             flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
             is_file_at(&file, &path).then_some((run, Self { _file: file, _all: all }))
         };
@@ -117,6 +117,19 @@ fn share_all(state_dir: &Path) -> io::Result<File> {
 fn open_all(state_dir: &Path) -> io::Result<File> {
     let file = state_dir.join("runs.lock");
     File::options().create(true).truncate(false).read(true).write(true).open(file)
+}
+
+/// The file of a run. Without blocking and for reading as well: a FIFO is then opened whether or
+/// not anybody has its other end, and refused for what it is.
+fn open(path: &Path, is_made: bool) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true).write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    let file = options.create(is_made).truncate(false).open(path)?;
+    if !file.metadata()?.is_file() {
+        let why = format!("{} is not a regular file; move it away", path.display());
+        return Err(io::Error::other(why));
+    }
+    Ok(file)
 }
 
 /// Whether a file is still the one of this name.
@@ -186,5 +199,32 @@ mod tests {
         drop(held);
         assert_eq!(RunLock::find_left(dir.path()).len(), 1);
         assert!(take("w-3").expect("asked").is_some());
+    }
+
+    /// Nobody is at its other end.
+    #[test]
+    fn a_fifo_in_its_place_is_nobodys_lock_and_not_waited_for() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = file(dir.path(), "w-1");
+        std::fs::create_dir(dir.path().join("runs")).expect("writable");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, 0o600.into()).expect("ours");
+        std::thread::scope(|scope| {
+            let asked = scope.spawn(|| {
+                let held = RunLock::is_held(dir.path(), "w-1");
+                (held, RunLock::find_left(dir.path()).len(), RunLock::take(dir.path(), "w-1"))
+            });
+            for _ in 0..500 {
+                if !asked.is_finished() {
+                    std::thread::sleep(PAUSE);
+                }
+            }
+            let in_time = asked.is_finished();
+            // Whoever did wait goes on.
+            let _reader = File::options().read(true).write(true).open(&path).expect("ours");
+            let (held, left, taken) = asked.join().expect("no panic");
+            assert!(in_time && !held && left == 0);
+            let refused = taken.expect_err("refused");
+            assert!(refused.to_string().contains("w-1.lock is not a regular file"), "{refused}");
+        });
     }
 }

@@ -177,6 +177,7 @@ fn rows() -> Vec<Row> {
         row(STATE, "dir = \"file\"", |dir| put(dir, "file", b"", 0o600), "/file"),
         row(STATE, "dir = \"/proc/self/s\"", nothing, "/proc/self/s"),
         row("", "", |dir| folder(dir, "state/serve.lock"), "serve.lock: Is a directory"),
+        row("", "", |dir| fifo(dir, "state/serve.lock"), "serve.lock: it is not a regular file"),
         row("", "", |dir| folder(dir, "state/audit.jsonl"), "audit.jsonl"),
         row("", "", |dir| folder(dir, "state/publishing.lock"), "publishing.lock"),
         row("", "", |dir| fifo(dir, "state/publishing.lock"), "publishing.lock is not a regular file"),

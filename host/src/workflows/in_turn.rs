@@ -17,6 +17,7 @@ use cofferdam_chat::runs::{CallingTurn, Served};
 use cofferdam_core::audit::{self, CallFacts, WorkflowState, sha256_hex};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::message::{OutgoingResponse, SentMessage};
+use cofferdam_core::secret::redact;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::{
@@ -69,7 +70,6 @@ impl Messaging for TurnMessaging {
         message: MessageToSend,
         stopped: &dyn Fn() -> Option<ToolError>,
     ) -> Result<SentMessage, ToolError> {
-        check_message(&message.text, message.files.len())?;
         let cancel = self.executor.stop.child_token();
         self.runtime.block_on(async {
             let delivered = self.deliver(of, message, &cancel);
@@ -176,7 +176,10 @@ impl TurnMessaging {
         message: MessageToSend,
         cancel: &CancellationToken,
     ) -> Result<SentMessage, ToolError> {
-        let MessageToSend { to, text, files, workflow } = message;
+        let MessageToSend { to, text: given, files, workflow } = message;
+        // Who calls may have read a secret somewhere; what is written is for others.
+        let text = redact(&given).into_owned();
+        check_message(&text, files.len())?;
         let executor = &self.executor;
         let to = person(&to)?;
         let run = match &workflow {
@@ -185,7 +188,8 @@ impl TurnMessaging {
         };
         let messenger = executor.messenger(&to, cancel).await?;
         self.may_write()?;
-        let id = name_of("send", of, &[&to.to_string(), &text]);
+        // Of what was given: a call that runs again may know other secrets, and writes once.
+        let id = name_of("send", of, &[&to.to_string(), &given]);
         let turn = match &run {
             Some(run) => TurnId::new(format!("{}/{id}", run.new.run)),
             None => TurnId::new(format!("{}/{id}", of.call)),

@@ -9,6 +9,7 @@ use cofferdam_core::audit::{Workflow, sha256_hex};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse, SentMessage};
 use cofferdam_core::path::GuestPath;
+use cofferdam_core::secret::redact;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::{NewMessage, NewReply, NewTelling, NewWait, SendState, Store, StoreError, StoredReply};
@@ -168,7 +169,9 @@ impl Executor {
         outputs: &Map<String, Value>,
         cancel: &CancellationToken,
     ) -> Result<Value, TaskProblem> {
-        let ready = run.plan.message(work, outputs).map_err(|error| unrendered(run, error))?;
+        let mut ready = run.plan.message(work, outputs).map_err(|error| unrendered(run, error))?;
+        // What was put in may hold a secret; what is written is for others.
+        ready.text = redact(&ready.text).into_owned();
         check_message(&ready.text, ready.files.len())?;
         let messenger = self.messenger(&ready.to, cancel).await?;
         let turn = turn_of(run, &run.plan.tasks[n].id);

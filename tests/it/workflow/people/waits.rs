@@ -3,6 +3,7 @@
 
 use super::{ANN, ASK, BEN, CAT, EVE, World};
 use serde_json::json;
+use support::guests::sha256;
 use support::llm::{Dialect, LlmServer};
 use support::telegram::{Incoming, Media};
 
@@ -105,6 +106,17 @@ async fn an_album_is_one_reply_with_all_its_files() -> anyhow::Result<()> {
     let output = &world.shown()["tasks"][1]["output"];
     assert_eq!(output["files"].as_array().map(Vec::len), Some(3), "{output}");
     assert_eq!(world.texts_to(BEN).len(), 1, "no part is a message of its own");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_message_of_a_task_holds_no_secret_of_the_gateway() -> anyhow::Result<()> {
+    let world = World::running(&[ASK]).await?;
+    world.ask(&format!("/ask question=\"is it {}, then?\"", world.server.token()));
+    let sent = world.said_to(BEN, "5000000001 asks: is it ").await?;
+    assert_eq!(sent.text, "5000000001 asks: is it ***, then?");
+    let sends = world.home.audit().into_iter().find(|record| record["to"].is_string()).expect("audited");
+    assert_eq!(sends["text_sha256"], sha256(b"5000000001 asks: is it ***, then?"));
     Ok(())
 }
 

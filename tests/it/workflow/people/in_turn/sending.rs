@@ -112,6 +112,21 @@ async fn a_document_does_not_make_a_model_write_to_people() -> anyhow::Result<()
     Ok(())
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_message_of_a_call_holds_no_secret_of_the_gateway() -> anyhow::Result<()> {
+    let world = plain().await?;
+    let token = world.server.token();
+    let call = json!({ "to": format!("telegram:{ANN}"), "text": format!("The token is {token}, I hear.") });
+    let asked = world.ask(&format!("/message_send {call}"));
+    let sent = world.said_to(ANN, "The token is ").await?;
+    assert_eq!(sent.text, "The token is ***, I hear.");
+    world.answer(&asked, "{\"channel\":\"telegram\"").await?;
+    let records = messages(&world);
+    assert_eq!(records.len(), 1, "{records:?}");
+    assert_eq!(records[0]["text_sha256"], sha256(b"The token is ***, I hear."));
+    Ok(())
+}
+
 #[test]
 fn where_nobody_is_reached_it_says_so() {
     let home = Home::new();

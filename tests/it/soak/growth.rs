@@ -82,12 +82,14 @@ fn connections(process: u32, port: u16, sockets: &BTreeSet<&str>) -> Result<u64>
     const STATES: [&str; 2] = ["01", "08"];
     let table = std::fs::read_to_string(format!("/proc/{process}/net/tcp"))?;
     let own = format!(":{port:04X}");
-    let counts = |line: &&str| {
+    let connection = |line: &str| {
         let fields: Vec<&str> = line.split_whitespace().collect();
-        let [_, here, _, state, _, _, _, _, _, socket, ..] = fields.as_slice() else { return false };
-        STATES.contains(state) && !here.ends_with(&own) && sockets.contains(socket)
+        let [_, here, _, state, _, _, _, _, _, socket, ..] = fields[..] else { return None };
+        let counts = STATES.contains(&state) && !here.ends_with(&own) && sockets.contains(socket);
+        counts.then(|| socket.to_owned())
     };
-    Ok(table.lines().filter(counts).count() as u64)
+    // By socket: where others connect meanwhile, the kernel may tell of one twice.
+    Ok(table.lines().filter_map(connection).collect::<BTreeSet<_>>().len() as u64)
 }
 
 /// The most of each kind in each fifth of a life, for whoever reads the end of a run.

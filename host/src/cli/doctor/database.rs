@@ -49,7 +49,7 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> Option
     };
     let Some(look) = look else {
         // The first `serve` makes the tables.
-        return database.server.is_some().then(|| Database { version: Some(0), sound: true, ..database });
+        return database.server.is_some().then_some(Database { version: Some(0), sound: true, ..database });
     };
     let version = look.version();
     if version > known {

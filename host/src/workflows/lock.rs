@@ -219,7 +219,7 @@ mod tests {
                 }
             }
             let in_time = asked.is_finished();
-            // Whoever did wait goes on.
+            // One that did wait goes on.
             let _reader = File::options().read(true).write(true).open(&path).expect("ours");
             let (held, left, taken) = asked.join().expect("no panic");
             assert!(in_time && !held && left == 0);

@@ -41,8 +41,8 @@ impl Executor {
         messenger.map_or(Served::Yes, |messenger| messenger.served_at(&to.target, &by.sender))
     }
 
-    /// Who reaches the people of a run's channel, once it is up; none where the run has had its time
-    /// or has ended before, or the program stops.
+    /// Who reaches the people of a run's channel, once it is up; none where the run has had its
+    /// time or has ended before, or the program stops.
     pub(in crate::workflows) async fn await_channel(
         &self,
         run: &PreparedRun,

@@ -167,6 +167,7 @@ impl Gateway {
         let audit = Arc::new(open_audit(config)?);
         let outgoing = outgoing(config, role)?;
         let (sandbox, threads) = (sandbox(config, cache)?, call_threads(role)?);
+        sandbox.unpack_program();
         let registry = load(&sandbox);
         let blobs_dir = config.state_dir.join("blobs");
         let blobs = BlobStore::open(&blobs_dir).map_err(|cause| unusable(&blobs_dir, cause))?;

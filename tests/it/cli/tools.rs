@@ -3,7 +3,7 @@
 use super::put;
 use serde_json::{Value, json};
 use support::guests;
-use support::home::{Home, builtin_tools};
+use support::home::{Home, Ran, builtin_tools};
 
 fn listed(home: &Home) -> Vec<Value> {
     let ran = home.run(&["tools", "--json"]);
@@ -130,6 +130,24 @@ fn people_read_profile_grants_and_limits() {
         })
         .collect();
     super::help::compare("tools", &plain);
+}
+
+/// No file may grow beyond 4 KiB, in memory either: the system ends who writes more.
+const SMALL: [&str; 4] = ["sh", "-c", "ulimit -f 8; exec \"$@\"", "sh"];
+
+#[test]
+fn who_only_looks_unpacks_no_worker() {
+    let home = Home::new();
+    put(&home, "/shared/a", b"x");
+    for (words, code) in [
+        (&["tools"][..], Some(0)),
+        (&["policy", "check"], Some(0)),
+        (&["policy", "explain", "file_read", "path=/shared/a"], Some(0)),
+        (&["call", "file_read", "path=/shared/a"], None),
+    ] {
+        let ran = Ran::from(home.command_under(&SMALL, words).output().expect("the program starts"));
+        assert_eq!(ran.code, code, "{words:?}: {ran:?}");
+    }
 }
 
 #[test]

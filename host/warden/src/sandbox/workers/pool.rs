@@ -84,6 +84,11 @@ impl Sandbox {
         Ok(Self { starter, code: CodeStore::new(cache, config.compile_time), idle })
     }
 
+    /// Has the program of workers unpacked beside what goes on here: a worker is wanted soon.
+    pub fn unpack_program(&self) {
+        self.starter.unpack_program();
+    }
+
     /// Has a process ready for the next worker, which may serve anybody.
     pub fn keep_spare(&self) {
         self.starter.keep_spare();

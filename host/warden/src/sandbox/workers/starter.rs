@@ -35,6 +35,8 @@ pub(super) enum WorkerSpec {
 
 /// What the thread is told.
 enum StarterMessage {
+    /// Have the program of workers there before anybody wants one.
+    Unpack,
     /// Start a worker, and send it there.
     Start(WorkerSpec, Sender<io::Result<Worker>>),
     /// From now on a process is to be there before anybody wants a worker.
@@ -55,6 +57,12 @@ impl WorkerStarter {
         let work = move || run(&messages, isolation, &idle);
         std::thread::Builder::new().name("workers".into()).spawn(work)?;
         Ok(Self(send))
+    }
+
+    /// Has the program of workers unpacked, which takes a while, beside what goes on here.
+    pub(super) fn unpack_program(&self) {
+        // What fails is tried, and told, when a worker is wanted.
+        let _ = self.0.send(StarterMessage::Unpack);
     }
 
     /// Has a process ready for the next worker, which may serve anybody.
@@ -80,9 +88,6 @@ fn run(
     isolation: confine::Config,
     idle: &Weak<Mutex<IdleWorkers<Worker>>>,
 ) {
-    // Unpacking takes a while, and the rest of a start goes on beside it. What fails is tried, and
-    // told, when a worker is wanted.
-    let _ = program::path();
     let (reaper, ending) = channel::<Child>();
     let mut dying: Vec<Child> = Vec::new();
     let mut spare = SpareSlot::default();
@@ -90,6 +95,7 @@ fn run(
         dying.extend(ending.try_iter());
         dying.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         match messages.recv_timeout(LOOK) {
+            Ok(StarterMessage::Unpack) => _ = program::path(),
             Ok(StarterMessage::Start(spec, give)) => {
                 // Its caller gave up waiting and has it ended.
                 let _ = give.send(start(&mut spare, spec, isolation, &reaper));

@@ -10,8 +10,9 @@ use std::time::Duration;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 
-/// Buckets that are remembered; of more, those go that are free and not empty.
-pub(super) const BUCKETS_MAX: usize = 4096;
+/// Buckets that are remembered; of more, those go that are free and not empty. Each command has one
+/// of its own, with its token, of which nobody asks again.
+pub(super) const BUCKETS_MAX: usize = 256;
 
 /// Where a 429 names no time.
 const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(5);
@@ -206,5 +207,19 @@ mod tests {
             drop(buckets.turn("create", &n.to_string()).await);
         }
         assert!(lock(&buckets.0).buckets.len() <= BUCKETS_MAX);
+    }
+
+    #[tokio::test]
+    async fn thousands_of_commands_leave_few_buckets_and_every_one_that_is_empty() {
+        let buckets = Buckets::default();
+        let mut first = buckets.turn("create", "5").await;
+        let empty = headers(&[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset-after", "600")]);
+        buckets.note(&mut first, &empty, None).await;
+        drop(first);
+        for token in 0..3000 {
+            drop(buckets.turn("edit an answer", &format!("6/{token}")).await);
+        }
+        assert!(lock(&buckets.0).buckets.len() <= 256);
+        assert!(buckets.turn("create", "5").await.empty_until().is_some());
     }
 }

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+mod account;
 pub mod attaching;
 pub mod candidate;
 mod components;
@@ -36,6 +37,7 @@ mod trust;
 mod watch;
 mod web;
 
+pub use account::check_account;
 use components::sources;
 pub use components::{component_bytes, open_fetched, open_fetched_for_writing};
 pub use isolation::{ReadScope, confine, own_folder};
@@ -94,6 +96,14 @@ pub enum GatewayError {
     /// The process cannot be confined as the configuration demands.
     #[error("{0}")]
     Isolation(String),
+    /// The state is another account's.
+    #[error("{what} belongs to the account {owner}; run this as that one: sudo -u '#{owner}' cofferdam …")]
+    OtherAccount {
+        /// The file or folder of the state.
+        what: String,
+        /// The account's number.
+        owner: u32,
+    },
     /// Another `serve` uses the state.
     #[error("another cofferdam serve uses {0}; stop it, or give this one its own [state] dir")]
     Locked(String),
@@ -162,7 +172,7 @@ impl Gateway {
         cache: &Path,
         (load, first): (impl FnOnce(&Sandbox) -> Registry, Option<&str>),
     ) -> Result<Self, GatewayError> {
-        make_private(&config.state_dir)?;
+        make_state(config)?;
         let workspaces = Arc::new(Workspaces::open(&config.workspace)?);
         let audit = Arc::new(open_audit(config)?);
         let outgoing = outgoing(config, role)?;
@@ -319,6 +329,12 @@ fn make_folder(dir: &Path) -> io::Result<()> {
 
 fn make_private(dir: &Path) -> Result<(), GatewayError> {
     make_folder(dir).map_err(|cause| unusable(dir, cause))
+}
+
+/// Makes the state's folder. Where another account has files in it, this one makes none.
+fn make_state(config: &Config) -> Result<(), GatewayError> {
+    account::check_begun_state(config)?;
+    make_private(&config.state_dir)
 }
 
 fn unusable(path: &Path, cause: io::Error) -> GatewayError {

@@ -1,6 +1,7 @@
 //! The command line as scripts, operators and reviewers use it: the real program, its exit codes,
 //! its one line of JSON, and what it says when it refuses.
 
+mod accounts;
 mod allow;
 mod approvals;
 mod attach;

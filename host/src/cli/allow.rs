@@ -13,7 +13,6 @@ use cofferdam_store::people::{PairedPerson, People, PeopleError, PeopleList, Wai
 use cofferdam_warden::audit::Durability;
 use serde_json::{Value, json};
 use std::io::Write;
-use std::os::unix::fs::MetadataExt;
 
 const EXAMPLES: &str = "Examples: cofferdam allow             who is served, and whose code waits\n          \
 cofferdam allow 7KQ2-M9XD   lets in whoever was told this code\n          \
@@ -38,7 +37,7 @@ pub(super) struct Arguments {
 pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
     let people = People::new(&config.state_dir);
     if arguments.code.is_some() || arguments.remove.is_some() {
-        check_account(config)?;
+        gateway::check_account(config)?;
     }
     let (text, json) = match (&arguments.code, &arguments.remove) {
         (Some(code), _) => let_in(config, &people, code)?,
@@ -51,19 +50,6 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         false => write!(out, "{text}")?,
     }
     Ok(Exit::Done)
-}
-
-/// Refuses another account than the state's: files that it leaves there nobody else could read,
-/// `serve` neither.
-fn check_account(config: &Config) -> anyhow::Result<()> {
-    let Ok(state) = std::fs::metadata(&config.state_dir) else { return Ok(()) };
-    if state.uid() != rustix::process::geteuid().as_raw() {
-        let uid = state.uid();
-        bail!(
-            "the state folder belongs to the account {uid}; run this as that one: sudo -u '#{uid}' cofferdam allow …"
-        );
-    }
-    Ok(())
 }
 
 fn let_in(config: &Config, people: &People, typed: &str) -> anyhow::Result<(String, Value)> {

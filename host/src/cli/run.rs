@@ -186,6 +186,7 @@ struct RunHost {
 
 impl RunHost {
     fn open(config: &Config, provider: &llm::Config, dir: &Path) -> anyhow::Result<Self> {
+        gateway::check_account(config)?;
         let answering = llm::open(provider).context("[provider]")?;
         gateway::confine(config, ReadScope::Listed(&[dir.to_owned()]))?;
         let gateway = Gateway::open(config, Role::Beside)?;

@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::gateway::attaching::{
     self, AttachAnswer, AttachFile, AttachRequest, OperatorMessage, SAY_TEXT_BYTES_MAX, SayRequest,
 };
-use crate::gateway::{GatewayError, ServeLock};
+use crate::gateway::{GatewayError, ServeLock, check_account};
 use anyhow::Context as _;
 use cofferdam_core::limits::TimeSpan;
 use cofferdam_core::message::SentMessage;
@@ -81,6 +81,7 @@ fn send_here(
     (say, text): (SayRequest, String),
     files: Vec<(AttachFile, std::fs::File)>,
 ) -> anyhow::Result<AttachAnswer> {
+    check_account(config)?;
     let lock = match ServeLock::take(config) {
         Ok(lock) => lock,
         Err(GatewayError::Locked(_)) => {

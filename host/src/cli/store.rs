@@ -3,7 +3,7 @@
 
 use super::{Exit, tell};
 use crate::config::{Config, StoreEngine};
-use crate::gateway::{ServeLock, cluster_node};
+use crate::gateway::{ServeLock, check_account, cluster_node};
 use crate::workflows::NoRuns;
 use anyhow::{Context as _, bail};
 use cofferdam_store::{DatabaseView, Store, StoreLocation};
@@ -49,6 +49,11 @@ one, which runs, then run this. What waits goes on there within seconds. Exit co
 changed.\nExample: cofferdam store rehome a b";
 
 pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<Exit> {
+    // What is done in PostgreSQL alone leaves nothing in the state.
+    let is_sqlite = matches!(config.store.location, StoreLocation::Sqlite(_));
+    if is_sqlite || matches!(command, Command::Copy { .. }) {
+        check_account(config)?;
+    }
     match command {
         Command::Migrate => migrate(config),
         Command::Copy { from, to } => copy(config, *from, *to),

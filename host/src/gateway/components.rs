@@ -1,7 +1,7 @@
 //! Where the components of this gateway's tools come from: built in, beside the policies, or kept
 //! in the state since they were fetched. Nothing is fetched here.
 
-use super::{GatewayError, builtin_component, make_private};
+use super::{GatewayError, builtin_component, check_account, make_private};
 use crate::config::Config;
 use cofferdam_agent::tools::{RegistryError, Sources};
 use cofferdam_oci::Store;
@@ -35,11 +35,12 @@ pub fn open_fetched(config: &Config) -> Store {
     Store::new(config.state_dir.join("components"), COMPONENT_BYTES_MAX as u64)
 }
 
-/// The same for anyone who adds one: the state is there.
+/// The same for anyone who adds one: the state is there, and this account's.
 ///
 /// # Errors
-/// [`GatewayError::State`].
+/// [`GatewayError::OtherAccount`], [`GatewayError::State`].
 pub fn open_fetched_for_writing(config: &Config) -> Result<Store, GatewayError> {
+    check_account(config)?;
     make_private(&config.state_dir)?;
     Ok(open_fetched(config))
 }

@@ -2,7 +2,7 @@
 //!
 //! Decides which places and ports; how the kernel is told is `confine`'s business.
 
-use super::{GatewayError, load_policies, make_folder, make_private};
+use super::{GatewayError, load_policies, make_folder, make_state};
 use crate::config::{Config, resolved};
 use cofferdam_confine::{self as confine, ConfineError, GatewayPaths};
 use cofferdam_core::network::HostPattern;
@@ -57,7 +57,7 @@ pub fn confine(config: &Config, readable: ReadScope<'_>) -> Result<Vec<String>, 
     let policies = load_policies(config.policies_dir.as_deref()).map_err(GatewayError::Policies)?;
     let components = components(config, &policies);
     let _ = GRANTED.set(granted_ports(&policies));
-    make_private(&config.state_dir)?;
+    make_state(config)?;
     let root = &config.workspace.root;
     make_folder(root)
         .map_err(|cause| GatewayError::State(format!("the workspace {}", root.display()), cause))?;

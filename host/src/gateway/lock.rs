@@ -1,6 +1,6 @@
 //! The lock that makes a state directory one `serve`'s, or one name of several that share it.
 
-use super::{GatewayError, PreparePurpose, unusable};
+use super::{GatewayError, PreparePurpose, account, unusable};
 use crate::config::Config;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
@@ -77,6 +77,7 @@ impl ServeLock {
 
 /// The file, made when missing; none where it is missing and nothing is to be made.
 fn open(config: &Config, path: &Path, purpose: PreparePurpose) -> Result<Option<File>, GatewayError> {
+    account::check_begun_state(config)?;
     purpose.private_folder(&config.state_dir)?;
     let mut options = File::options();
     // Without blocking and for reading as well: a FIFO is then opened whether or not anybody has

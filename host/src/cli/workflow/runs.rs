@@ -76,6 +76,7 @@ pub(super) fn show(config: &Config, one: &RunCommand) -> anyhow::Result<Exit> {
 }
 
 pub(super) fn cancel(config: &Config, one: &RunCommand) -> anyhow::Result<Exit> {
+    gateway::check_account(config)?;
     let Some(store) = open_store(config)? else { return Ok(report_no_run(&one.run)) };
     let audit = gateway::open_audit(config)?;
     let runtime = runtime()?;

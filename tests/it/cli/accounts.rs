@@ -1,0 +1,107 @@
+//! Whose the state is: another account leaves no files in it that its own could not open.
+
+use super::refused;
+use std::os::unix::fs::chown;
+use support::home::{Home, Ran};
+use support::needs;
+
+/// An account that nobody is.
+const OTHER: u32 = 65_534;
+
+const FLOW: &str = "workflow: list\ntasks: [{ id: look, tool: file_list, with: { path: /shared } }]\n";
+
+/// A gateway that serves somebody.
+fn home() -> Home {
+    Home::new().telegram("http://127.0.0.1:1", &[5])
+}
+
+/// What lies in the state. What SQLite makes beside a database belongs to that one's account.
+fn names(home: &Home) -> Vec<String> {
+    let entries = std::fs::read_dir(home.state()).expect("there").flatten();
+    let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.retain(|name| !name.starts_with("cofferdam.db-"));
+    names.sort();
+    names
+}
+
+/// Asserts that each command is refused, since `what` is another account's, and leaves nothing.
+fn all_refused(home: &Home, what: &str, commands: &[&[&str]]) {
+    let before = names(home);
+    let said =
+        format!("{what} belongs to the account {OTHER}; run this as that one: sudo -u '#{OTHER}' cofferdam");
+    for words in commands {
+        refused(&home.run(words), &[&said]);
+        assert_eq!(names(home), before, "{words:?}");
+    }
+}
+
+#[test]
+fn what_is_left_for_serve_is_left_by_the_account_of_the_state_alone() {
+    let test = "cli::accounts::what_is_left_for_serve_is_left_by_the_account_of_the_state_alone";
+    if !needs::available(test, "root", needs::root()) {
+        return;
+    }
+    let home = home();
+    let flow = home.file("list.yaml", FLOW.as_bytes());
+    chown(home.state(), Some(OTHER), None).expect("root may");
+    all_refused(
+        &home,
+        "the state folder",
+        &[
+            &["say", "telegram:5", "hello"],
+            &["store", "migrate"],
+            &["store", "copy", "sqlite", "postgres"],
+            &["store", "rehome", "a", "b"],
+            &["run", &flow],
+            &["workflow", "cancel", "list-1"],
+            &["tool", "fetch"],
+        ],
+    );
+}
+
+#[test]
+fn beside_files_of_another_account_nothing_is_made() {
+    let test = "cli::accounts::beside_files_of_another_account_nothing_is_made";
+    if !needs::available(test, "root", needs::root()) {
+        return;
+    }
+    let token = format!("123456:{}", "a".repeat(35));
+    let home = home().environment([("TELEGRAM_BOT_TOKEN", token)]);
+    let ran = home.run(&["run", &home.file("list.yaml", FLOW.as_bytes())]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let line = ran.json();
+    let id = line["run"].as_str().expect("an id");
+    chown(home.state().join("audit.jsonl"), Some(OTHER), None).expect("root may");
+    all_refused(
+        &home,
+        "/state/audit.jsonl",
+        &[
+            &["call", "file_list", "path=/shared"],
+            &["chat"],
+            &["mcp"],
+            &["serve"],
+            &["say", "telegram:5", "hello"],
+            &["workflow", "resume", id],
+            &["workflow", "cancel", id],
+        ],
+    );
+    let looked = home.run(&["workflow", "show", id]);
+    assert_eq!(looked.code, Some(0), "who only looks may: {looked:?}");
+}
+
+/// As a container does that runs as root, on a volume that is not root's.
+#[test]
+fn a_state_may_be_begun_in_a_folder_of_another_account() {
+    let test = "cli::accounts::a_state_may_be_begun_in_a_folder_of_another_account";
+    if !needs::available(test, "root", needs::root()) {
+        return;
+    }
+    let home = home();
+    chown(home.state(), Some(OTHER), None).expect("root may");
+    let done = |ran: Ran| assert_eq!(ran.code, Some(0), "{ran:?}");
+    done(home.call(&["file_list", "path=/shared"]));
+    // From now on its files say whose it is.
+    done(home.call(&["file_list", "path=/shared"]));
+    done(home.run(&["store", "migrate"]));
+    done(home.run(&["run", &home.file("list.yaml", FLOW.as_bytes())]));
+}

@@ -13,6 +13,9 @@ use versions::VERSIONS;
 /// The version that this program writes, kept in `user_version`.
 pub(super) const VERSION: i64 = 17;
 
+/// The first version that keeps runs. PostgreSQL began later.
+pub(super) const FIRST_WITH_RUNS: i64 = 13;
+
 /// A connection to the file, which is made where it is missing.
 pub(super) fn open_file(path: &Path) -> Result<Connection> {
     refuse_no_file(path)?;

@@ -75,13 +75,15 @@ pub struct DayUsage {
 }
 
 impl DatabaseView {
-    /// What the run of this id began with; none where it is not kept.
+    /// What the run of this id began with, in tables of older releases too; none where it is not
+    /// kept.
     pub fn load_beginning(&self, run: &str) -> Result<Option<String>> {
-        match (self.version, self.version_known()) {
-            (found, known) if found == known => {}
-            // Of a release that kept no runs.
-            (found, known) if found < known => return Ok(None),
-            (found, known) => return Err(StoreError::Newer { found, known }),
+        let (found, known) = (self.version, self.version_known());
+        if found > known {
+            return Err(StoreError::Newer { found, known });
+        }
+        if found < schema::FIRST_WITH_RUNS {
+            return Ok(None);
         }
         let began_with = "SELECT began_with FROM run WHERE run = ?1";
         self.read(|tx| tx.query_optional(began_with, [run], |row| row.get(0)))

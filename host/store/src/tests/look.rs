@@ -1,6 +1,6 @@
 //! Looking at the database beside anyone who writes it.
 
-use super::sqlite::Files;
+use super::sqlite::{Files, TO_VERSION_16};
 use super::*;
 
 #[tokio::test]
@@ -50,6 +50,22 @@ async fn a_day_of_many_people_is_listed_from_the_top() {
     let today = look.usage_today().expect("read");
     assert_eq!(today.len(), PEOPLE_LISTED_MAX as usize);
     assert_eq!((today[0].sender.clone(), today[0].written_bytes), (people.to_string(), 101));
+}
+
+/// The command that goes on with it brings the tables to this version.
+#[tokio::test]
+async fn what_a_run_began_with_is_read_in_tables_of_an_older_release() {
+    let fixture = conformance::waits::waiting::<Files>("w-1").await;
+    let began_with = |run| {
+        let look = DatabaseView::open(fixture.dir()).expect("opened").expect("there");
+        look.load_beginning(run).expect("read")
+    };
+    let began = began_with("w-1");
+    assert!(began.is_some());
+    fixture.connection().execute_batch(TO_VERSION_16).expect("set");
+    assert_eq!((began_with("w-1"), began_with("w-2")), (began, None));
+    fixture.connection().execute_batch("PRAGMA user_version = 12").expect("set");
+    assert_eq!(began_with("w-1"), None, "that release kept no runs");
 }
 
 #[test]

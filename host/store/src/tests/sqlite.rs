@@ -135,7 +135,7 @@ async fn a_database_of_the_third_version_is_taken_over() {
 }
 
 /// Takes away what the last version has, and gives back what it took.
-const TO_VERSION_16: &str = "DROP INDEX run_due; DROP INDEX run_age; DROP INDEX run_unanswered;
+pub(super) const TO_VERSION_16: &str = "DROP INDEX run_due; DROP INDEX run_age; DROP INDEX run_unanswered;
     DROP INDEX run_unnoted; ALTER TABLE run DROP COLUMN ended_by; ALTER TABLE run DROP COLUMN unnoted;
     ALTER TABLE run DROP COLUMN due_at; CREATE INDEX run_open ON run (state) WHERE ended_at IS NULL;
     PRAGMA user_version = 16;";

@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::gateway::GatewayError;
 use cofferdam_agent::server::UnusableKey;
 use cofferdam_core::text::with_causes;
+use cofferdam_store::StoreError;
 use cofferdam_warden::audit::AuditError;
 use std::error::Error;
 use std::path::Path;
@@ -27,6 +28,9 @@ pub(super) fn error_with_place(config: &Config, error: anyhow::Error) -> anyhow:
 fn key(config: &Config, error: &(dyn Error + 'static)) -> Option<String> {
     if let Some(UnusableKey { key, .. }) = error.downcast_ref() {
         return Some(key.clone());
+    }
+    if let Some(StoreError::Open { .. } | StoreError::NotAFile(_)) = error.downcast_ref() {
+        return Some("state.dir".to_owned());
     }
     let root = || format!("the workspace {}", config.workspace.root.display());
     let key = match error.downcast_ref()? {

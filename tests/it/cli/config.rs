@@ -287,6 +287,19 @@ fn what_makes_no_sense_is_refused_with_its_line() {
 }
 
 #[test]
+fn a_database_that_cannot_be_opened_is_told_with_the_line_of_its_folder() {
+    let home = Home::new();
+    write(&home.dir().join("file"), "");
+    fs::create_dir_all(home.dir().join("s/cofferdam.db")).expect("writable");
+    for (dir, said) in
+        [("file", "/file/cofferdam.db: "), ("s", "/s/cofferdam.db is not a regular file; move it away")]
+    {
+        write(&home.config_file(), &format!("[workspace]\nroot = \"w\"\n[state]\ndir = {dir:?}\n"));
+        refused(&home.run(&["store", "migrate"]), &["cofferdam.toml:4: ", said]);
+    }
+}
+
+#[test]
 fn what_the_gateway_relies_on_may_not_lie_where_tools_write() {
     let home = Home::new();
     let text = |sections: &str| write(&home.config_file(), sections);

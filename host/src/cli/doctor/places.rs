@@ -52,6 +52,9 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> Vec<Fo
         ("state", Some(config.state_dir.as_path()), PRIVATE),
         ("policies", config.policies_dir.as_deref(), UNWRITABLE),
         ("configuration", config.file.as_deref(), UNWRITABLE),
+        ("workflows", config.workflows.dir.as_deref(), UNWRITABLE),
+        ("instructions", config.provider.instructions_file.as_deref(), UNWRITABLE),
+        ("certificates", config.network.ca_file.as_deref(), UNWRITABLE),
         ("signing key", config.audit.sign_key_file.as_deref(), PRIVATE),
     ];
     let there = places.into_iter().filter_map(|(what, path, allowed)| Some((what, path?, allowed)));
@@ -95,7 +98,7 @@ fn place(
         |what: String, mend: String| findings.push(DoctorFinding::problem("places", what, mend));
     let Ok(meta) = std::fs::metadata(path) else { return FolderReport { what, path: shown, found: None } };
     let is_own = match what {
-        "configuration" | "signing key" => meta.is_file(),
+        "configuration" | "instructions" | "certificates" | "signing key" => meta.is_file(),
         _ => is_own_folder(path),
     };
     // A command would take from others what is not the gateway's alone.
@@ -153,6 +156,9 @@ pub(super) fn name_other_place(what: &str) -> &'static str {
     match what {
         "state" => "[state] dir = a folder of its own",
         "policies" => "[policies] dir = a folder of its own",
+        "workflows" => "[workflows] dir = a folder of its own",
+        "instructions" => "[provider] instructions_file = a file of its own",
+        "certificates" => "[network] ca_file = a file of its own",
         "signing key" => "[audit] sign_key_file = a file of its own",
         "configuration" => "name a regular file with --config",
         _ => "[workspace] root = a folder of its own",
@@ -271,6 +277,9 @@ mod tests {
             ("workspace", shared.as_path(), "[workspace] root = "),
             ("vault", Path::new("/"), "[workspace] root = "),
             ("policies", Path::new("/dev/null"), "[policies] dir = "),
+            ("workflows", shared.as_path(), "[workflows] dir = "),
+            ("instructions", Path::new("/dev/null"), "[provider] instructions_file = "),
+            ("certificates", Path::new("/dev/null"), "[network] ca_file = "),
             ("signing key", Path::new("/dev/null"), "[audit] sign_key_file = "),
         ] {
             let mut findings = Vec::new();
@@ -278,6 +287,31 @@ mod tests {
             let mends: Vec<_> = findings.iter().map(|finding| finding.mend.as_str()).collect();
             assert!(mends.iter().any(|mend| mend.starts_with(key)), "{what} {mends:?}");
             assert!(!mends.iter().any(|mend| mend.starts_with("ch")), "{what} {mends:?}");
+        }
+    }
+
+    #[test]
+    fn others_may_write_nothing_that_directs_the_agent_or_says_whom_to_trust() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let file = dir.path().join("c.toml");
+        let text = "[workspace]\nroot = \"w\"\n[state]\ndir = \"s\"\n[workflows]\ndir = \"flows\"\n\
+             [network]\nca_file = \"ca.pem\"\n[provider]\nkind = \"openai-chat\"\nmodel = \"m\"\n\
+             api_key_env = \"K\"\ninstructions_file = \"how.md\"\n";
+        std::fs::write(&file, text).expect("writable");
+        std::fs::create_dir(dir.path().join("flows")).expect("writable");
+        for name in ["ca.pem", "how.md"] {
+            std::fs::write(dir.path().join(name), "").expect("writable");
+        }
+        let config = Config::load(Some(&file), None, &BTreeMap::new()).expect("valid");
+        for name in ["flows", "ca.pem", "how.md"] {
+            for (mode, is_open) in [(0o777, true), (0o755, false)] {
+                let mode: std::fs::Permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+                std::fs::set_permissions(dir.path().join(name), mode).expect("ours");
+                let mut findings = Vec::new();
+                look(&config, &mut findings);
+                let is_mend = |mend: &str| mend.starts_with("chmod go-w ") && mend.ends_with(name);
+                assert_eq!(findings.iter().any(|finding| is_mend(&finding.mend)), is_open, "{name}");
+            }
         }
     }
 

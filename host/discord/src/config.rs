@@ -51,7 +51,8 @@ pub const PLATFORM: PlatformNames = PlatformNames {
     name: "Discord",
     section: "channels.discord",
     variable: "DISCORD_BOT_TOKEN",
-    source: "Discord's Developer Portal (Bot, Reset Token), without \"Bot \" before it",
+    source: "Discord's Developer Portal (Bot, Reset Token)",
+    form: "three parts with dots between, without \"Bot \" before them",
 };
 
 impl Default for Config {

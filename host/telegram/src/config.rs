@@ -50,6 +50,7 @@ pub const PLATFORM: PlatformNames = PlatformNames {
     section: "channels.telegram",
     variable: "TELEGRAM_BOT_TOKEN",
     source: "@BotFather",
+    form: "digits, a colon, then letters, digits, _ and -",
 };
 
 impl Default for Config {

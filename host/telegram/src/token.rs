@@ -14,14 +14,15 @@ pub struct BotToken {
 impl BotToken {
     /// A token as an environment variable holds it; blanks around it are not part of it.
     ///
-    /// `None` for anything that cannot stand in a URL as it is: no token of Telegram's is like
-    /// that.
+    /// `None` for anything that has not the form of one: digits, a colon, then letters, digits, `_`
+    /// and `-`. So it can stand in a URL as it is.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, ':' | '_' | '-');
-        let sound = !text.is_empty() && text.len() <= 256 && text.chars().all(plain);
-        let half = text.split_once(':').map(|(_, half)| half).filter(|half| half.len() >= 8);
-        sound.then(|| Self { whole: Secret::new(text), half: half.map(Secret::new) })
+        let (id, half) = text.split_once(':')?;
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        let sound = !id.is_empty() && id.chars().all(|c| c.is_ascii_digit()) && !half.is_empty();
+        (sound && text.len() <= 256 && half.chars().all(plain))
+            .then(|| Self { whole: Secret::new(text), half: (half.len() >= 8).then(|| Secret::new(half)) })
     }
 
     /// The secret itself, for the URL of a request.
@@ -65,9 +66,15 @@ mod tests {
     }
 
     #[test]
-    fn what_could_change_a_url_is_no_token() {
+    fn a_text_of_another_form_is_no_token() {
         for text in ["", " ", "1:a/../b", "1:a?b", "1:a#b", "1:a b", "1:ä", "1:%2e"] {
+            assert!(BotToken::parse(text).is_none(), "{text} could change a URL");
+        }
+        for text in
+            ["abcdefgh", "123456", ":abcdefgh", "123:", "abc:defgh", "-1:a", "１:a", "bot123:abc", "1:a:b"]
+        {
             assert!(BotToken::parse(text).is_none(), "{text}");
         }
+        assert!(BotToken::parse("1:a").is_some());
     }
 }

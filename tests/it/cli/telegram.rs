@@ -77,9 +77,11 @@ fn a_token_is_in_the_environment_and_is_never_repeated() {
     for empty in ["", " ", "\n"] {
         refused(&with_token("TELEGRAM_BOT_TOKEN", empty), &["TELEGRAM_BOT_TOKEN is not set"]);
     }
-    for malformed in ["123:abc def", "123:abc/../x", "bot123:abc?x=1"] {
+    let of_another_form = ["abcdefgh", "bot123:abc", "123:abc:def", "abc.Gabcde.of-discord", ":abc"];
+    for malformed in ["123:abc def", "123:abc/../x", "bot123:abc?x=1"].into_iter().chain(of_another_form) {
         let ran = with_token("TELEGRAM_BOT_TOKEN", malformed);
-        refused(&ran, &["TELEGRAM_BOT_TOKEN does not hold a bot token", "@BotFather"]);
+        refused(&ran, &["TELEGRAM_BOT_TOKEN does not hold a bot token", "digits, a colon", "@BotFather"]);
+        refused(&ran, &["cofferdam.toml:5: "]);
         assert!(!ran.stderr.contains("abc"), "{ran:?}");
     }
     with(&home, "token_env = \"MY_BOT\"");

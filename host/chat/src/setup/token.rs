@@ -26,6 +26,8 @@ pub struct PlatformNames {
     pub variable: &'static str,
     /// Where people get one.
     pub source: &'static str,
+    /// What one looks like.
+    pub form: &'static str,
 }
 
 impl TokenAt<'_> {
@@ -61,9 +63,10 @@ impl TokenAt<'_> {
         env: impl Fn(&str) -> Option<String>,
         parse: impl Fn(&str) -> Option<T>,
     ) -> Result<T, UnusableKey> {
-        let PlatformNames { section, source, .. } = self.platform;
+        let PlatformNames { section, source, form, .. } = self.platform;
         let malformed = |key: &str, place: String| {
-            let said = format!("{place} does not hold a bot token; copy the token again from {source}");
+            let said =
+                format!("{place} does not hold a bot token, which is {form}; copy it again from {source}");
             UnusableKey::new(section, key, said)
         };
         if let Some(file) = self.file {
@@ -75,7 +78,7 @@ impl TokenAt<'_> {
         let (key, name) = ("token_env", self.variable);
         let Some(value) = env(name).filter(|value| !value.trim().is_empty()) else {
             let said = format!(
-                "the environment variable {name} is not set; put the bot's token from {source} into it, or name another variable in [{section}] token_env"
+                "the environment variable {name} is not set; put the bot's token ({form}) from {source} into it, or name another variable in [{section}] token_env"
             );
             return Err(UnusableKey::of_variable(section, key, name, said));
         };
@@ -97,8 +100,13 @@ fn is_variable_name(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    const OF: PlatformNames =
-        PlatformNames { name: "X", section: "channels.x", variable: "X_TOKEN", source: "X" };
+    const OF: PlatformNames = PlatformNames {
+        name: "X",
+        section: "channels.x",
+        variable: "X_TOKEN",
+        source: "X",
+        form: "one word",
+    };
 
     /// Tokens of tests have no blanks.
     fn parse(text: &str) -> Option<String> {
@@ -114,7 +122,8 @@ mod tests {
         };
         assert!(said("MY_TOKEN", None).starts_with("the environment variable MY_TOKEN "));
         assert!(said("MY_TOKEN", Some(" ")).contains("is not set"));
-        assert!(!said("MY_TOKEN", Some("12 34")).contains("12 34"));
+        let malformed = said("MY_TOKEN", Some("12 34"));
+        assert!(malformed.contains("which is one word; ") && !malformed.contains("12 34"), "{malformed}");
         for token in ["123:abcdefgh", "a.abcdefgh.c"] {
             assert!(!said(token, None).contains("abcdefgh"));
         }

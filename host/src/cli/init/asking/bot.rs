@@ -59,20 +59,11 @@ impl Platform {
         format!("{}-token", self.names().name.to_lowercase())
     }
 
-    /// Where a token is made; what to do about a text that is none, and about one that is not
-    /// accepted.
-    fn token_hints(self) -> [&'static str; 3] {
+    /// Where a token is made; what to do about one that is not accepted.
+    fn token_hints(self) -> [&'static str; 2] {
         match self {
-            Self::Telegram => [
-                "@BotFather",
-                "digits, a colon, then letters and digits. Copy all of it.",
-                "Copy it again: @BotFather, /mybots, API Token.",
-            ],
-            Self::Discord => [
-                "the Developer Portal",
-                "three parts with dots between, without \"Bot \". Copy all of it.",
-                "Copy it again: Developer Portal, Bot, Reset Token.",
-            ],
+            Self::Telegram => ["@BotFather", "Copy it again: @BotFather, /mybots, API Token."],
+            Self::Discord => ["the Developer Portal", "Copy it again: Developer Portal, Bot, Reset Token."],
         }
     }
 
@@ -142,8 +133,8 @@ impl BotAnswers {
 /// The bot's token, tried by asking who it is; none when the person has none.
 fn token(environment: &BTreeMap<String, String>, platform: Platform) -> anyhow::Result<Option<Secret>> {
     let api = platform.api(environment)?;
-    let name = platform.names().name;
-    let [source, wrong, refused] = platform.token_hints();
+    let PlatformNames { name, form, .. } = platform.names();
+    let [source, refused] = platform.token_hints();
     loop {
         let question = format!("Token of the {name} bot, from {source} (not shown; Enter: none for now)");
         let text = terminal::ask_hidden(&question)?;
@@ -151,7 +142,7 @@ fn token(environment: &BTreeMap<String, String>, platform: Platform) -> anyhow::
             return Ok(None);
         }
         let Some(known) = api.fetch_account(&text)? else {
-            terminal::say(&format!("That is no bot token: {wrong}"))?;
+            terminal::say(&format!("That is no bot token: {form}. Copy all of it."))?;
             continue;
         };
         match known.bot {

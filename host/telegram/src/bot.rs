@@ -5,6 +5,7 @@ use super::api::{REQUEST_MAX, TelegramApi};
 use super::failure::ApiFailure;
 use super::moves::Moves;
 use cofferdam_chat::handler::ChannelServices;
+use cofferdam_chat::people::Groups;
 use cofferdam_store::Presence;
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -52,6 +53,12 @@ impl BotUser {
     /// The bot as people call it: `@name`.
     pub(super) fn display_name(&self) -> String {
         self.username.as_ref().map_or_else(|| format!("bot {}", self.id), |name| format!("@{name}"))
+    }
+
+    /// Whether it is to answer more in a group than Telegram brings it, unless it is an
+    /// administrator there.
+    pub(super) fn is_kept_from(&self, groups: &Groups) -> bool {
+        !self.hears_all && groups.listen_to_everything()
     }
 
     /// What `getMe` has brought.

@@ -47,7 +47,7 @@ mod upload;
 mod wire;
 
 pub use config::{Config, FloodLimits, PLATFORM};
-pub use probe::probe_account;
+pub use probe::{AccountFacts, PRIVACY_MODE, probe_account};
 pub use token::BotToken;
 
 use api::TelegramApi;
@@ -98,11 +98,9 @@ pub async fn serve(
     presence.note_account(CHANNEL, &bot.me.display_name());
     let who = who_is_served(users, bot.base.door.let_in(), &bot.base.door.groups().summarize("group"));
     let line = format!("polling as @{name} {who}");
-    if !bot.me.hears_all && bot.base.door.groups().listen_to_everything() {
-        tracing::warn!(
-            "a group has mention_required = false, and the bot is in privacy mode: unless it is an administrator there, \
-             Telegram brings it only what is for it; turn the mode off with @BotFather's /setprivacy"
-        );
+    if bot.me.is_kept_from(bot.base.door.groups()) {
+        let (what, mend) = PRIVACY_MODE;
+        tracing::warn!("{what}; {mend}");
     }
     run(bot, menu, renewals, &PULSE, async |bots: &Bots, arrivals: &mpsc::Sender<Arrival>| {
         announce(&line);

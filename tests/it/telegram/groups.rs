@@ -2,11 +2,11 @@
 //! each.
 
 use super::world::{ANN, EVE, GROUP, PATIENCE, World, save};
-use serde_json::json;
+use serde_json::{Value, json};
 use support::containing;
-use support::home::Home;
+use support::home::{Home, Ran};
 use support::llm::{Call, Dialect, LlmServer, Turn};
-use support::telegram::{Incoming, Media};
+use support::telegram::{Fault, Incoming, Media, TelegramServer};
 
 /// Another group.
 const OTHER: i64 = -1_009_999_999_999;
@@ -101,6 +101,32 @@ async fn an_open_group_serves_its_members_there_alone() -> anyhow::Result<()> {
     assert!(told.contains("does not know you"), "{told}");
     world.ask(ann("hello")).await?;
     world.end(5)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn doctor_notices_that_privacy_mode_keeps_a_group_from_the_bot() -> anyhow::Result<()> {
+    let server = TelegramServer::start().await?;
+    let noticed = |rules: &str| -> anyhow::Result<Value> {
+        let home = ruled(Home::new().telegram(&server.api_url(), &[ANN]), rules);
+        let mut command = home.command(&["doctor", "--json"]);
+        let ran = Ran::from(command.env("TELEGRAM_BOT_TOKEN", server.token()).output()?);
+        anyhow::ensure!(ran.code == Some(0), "{ran:?}");
+        Ok(ran.json()["findings"].clone())
+    };
+    let found = noticed("mention_required = false\n")?;
+    assert_eq!(found.as_array().map(Vec::len), Some(1), "{found}");
+    assert_eq!((&found[0]["section"], &found[0]["weight"]), (&json!("network"), &json!("notice")));
+    let mend = found[0]["mend"].as_str().unwrap_or_default();
+    assert!(mend.starts_with("turn the mode off with @BotFather's /setprivacy"), "{mend}");
+    for rules in ["", "mention_required = false\nmembers = \"none\"\n"] {
+        assert_eq!(noticed(rules)?, json!([]), "{rules}");
+    }
+    let mut me = json!({ "id": 123_456, "is_bot": true, "first_name": "B", "username": "b_bot" });
+    me["can_read_all_group_messages"] = true.into();
+    let answer = json!({ "ok": true, "result": me }).to_string();
+    server.fault("getMe", 1, Fault::status(200, "application/json", answer));
+    assert_eq!(noticed("mention_required = false\n")?, json!([]));
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

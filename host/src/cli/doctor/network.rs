@@ -10,7 +10,7 @@ use cofferdam_chat::setup::{ProbeError, ProbeResponse};
 use cofferdam_core::text::one_line;
 use cofferdam_discord::{self as discord, BotFacts, Obstacle};
 use cofferdam_egress::Authorities;
-use cofferdam_telegram as telegram;
+use cofferdam_telegram::{self as telegram, AccountFacts};
 use serde::Serialize;
 use std::path::Path;
 use std::thread::JoinHandle;
@@ -65,7 +65,7 @@ pub(super) struct PendingProbes(Option<JoinHandle<ProbeAnswers>>);
 
 #[derive(Default)]
 struct ProbeAnswers {
-    telegram: Option<(ProbeResponse, SystemTime)>,
+    telegram: Option<(AccountFacts, SystemTime)>,
     discord: Option<(BotFacts, SystemTime)>,
     model: Option<(Probed, SystemTime)>,
 }
@@ -130,7 +130,7 @@ impl PendingProbes {
         let offline = self.0.is_none();
         let answers = self.0.and_then(|answers| answers.join().ok()).unwrap_or_default();
         let dates = [
-            answers.telegram.as_ref().and_then(|(answered, at)| Some((answered.date?, *at))),
+            answers.telegram.as_ref().and_then(|(found, at)| Some((found.answered.date?, *at))),
             answers.discord.as_ref().and_then(|(found, at)| Some((found.answered.date?, *at))),
             answers.model.as_ref().and_then(|(probed, at)| Some((probed.date?, *at))),
         ];
@@ -139,9 +139,12 @@ impl PendingProbes {
         let clock_ahead_seconds = ahead.min_by_key(|seconds| seconds.abs());
         findings.extend(clock_ahead_seconds.and_then(clock));
         let telegram = answers.telegram.zip(config.telegram.as_ref());
-        let telegram = telegram.map(|((answered, _), telegram)| {
+        let telegram = telegram.map(|((found, _), telegram)| {
+            let (what, mend) = telegram::PRIVACY_MODE;
+            let kept = found.is_kept_from_groups.then(|| DoctorFinding::notice("network", what, mend));
+            findings.extend(kept);
             let at = (telegram.api_url.as_str(), telegram.token_at().place());
-            bot(answered, at, ("the Bot API", OTHER_TELEGRAM), findings)
+            bot(found.answered, at, ("the Bot API", OTHER_TELEGRAM), findings)
         });
         let discord = answers.discord.zip(config.discord.as_ref());
         let discord = discord.map(|((found, _), discord)| {

@@ -94,8 +94,8 @@ impl PlatformApi {
         match self {
             Self::Telegram(config) => {
                 let Some(token) = telegram::BotToken::parse(text) else { return Ok(None) };
-                let answered = wait_for(telegram::probe_account(config, token, CHECK_TIME_MAX))?;
-                Ok(Some(TokenFacts { bot: answered.bot, obstacles: Vec::new(), invite: None }))
+                let found = wait_for(telegram::probe_account(config, token, CHECK_TIME_MAX))?;
+                Ok(Some(TokenFacts { bot: found.answered.bot, obstacles: Vec::new(), invite: None }))
             }
             Self::Discord(config) => {
                 let Some(token) = discord::BotToken::parse(text) else { return Ok(None) };

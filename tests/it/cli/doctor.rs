@@ -438,6 +438,7 @@ fn who_is_served_is_listed_with_what_takes_each_away() {
     assert_eq!((allowed.len(), told(0, "id"), told(0, "origin")), (3, "5".into(), "file".into()), "{ran:?}");
     assert_eq!((told(2, "origin"), told(2, "since")), ("paired".into(), "1994-11-06T08:49:37Z".into()));
     assert_eq!(value["people"]["groups"][0]["members"], "all", "{value}");
+    assert_eq!(value["people"]["groups"][0]["id"], "-1001234567890", "{value}");
     let words = run(home.command(&["doctor", "--offline"]).env("TELEGRAM_BOT_TOKEN", token)).stdout;
     assert!(
         words

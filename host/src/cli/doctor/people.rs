@@ -45,7 +45,7 @@ struct AllowedPeople {
 
 #[derive(Serialize)]
 struct GroupReport {
-    id: i64,
+    id: String,
     #[serde(flatten)]
     rules: Rules,
     /// The line that serves nobody there.
@@ -67,7 +67,7 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> People
     let group = |table: &'static str| {
         move |(id, rules): (&i64, &Rules)| {
             let remove = format!("[{table}.\"{id}\"] members = \"none\"");
-            GroupReport { id: *id, rules: rules.clone(), remove }
+            GroupReport { id: id.to_string(), rules: rules.clone(), remove }
         }
     };
     let groups = telegram.into_iter().flat_map(|telegram| &telegram.groups);

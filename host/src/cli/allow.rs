@@ -94,17 +94,23 @@ fn remove(config: &Config, people: &People, id: &str) -> anyhow::Result<(String,
     Ok((text, json!({ "removed": removed, "still_configured": configured.is_some() })))
 }
 
-/// Where the configuration names this person, and what takes them out of it; none where it does
-/// not.
+/// Everywhere that the configuration names this person, and what takes them out of it; none where
+/// it does not.
 fn explain_configured(config: &Config, id: &str) -> Option<String> {
-    let (channel, _) = configured_people(config).find(|(_, user)| user.to_string() == id)?;
-    let key = format!("channels.{channel}.allowed_users");
-    let place = config.place(&key).unwrap_or_else(|| FILE_NAME.to_owned());
-    let in_environment = |setting: &Setting| setting.origin == SettingOrigin::Environment;
-    let by_variable = config.settings.iter().any(|setting| setting.key == key && in_environment(setting));
+    let named = configured_people(config).filter(|(_, user)| user.to_string() == id);
+    let mut keys: Vec<String> =
+        named.map(|(channel, _)| format!("channels.{channel}.allowed_users")).collect();
+    keys.dedup();
+    let place = |key: &String| config.place(key).unwrap_or_else(|| FILE_NAME.to_owned());
+    let places: Vec<String> = keys.iter().map(|key| format!("allowed_users ({})", place(key))).collect();
+    let is_variable = |setting: &Setting| {
+        setting.origin == SettingOrigin::Environment && keys.iter().any(|key| setting.key == *key)
+    };
     // A process keeps the environment that it was started with.
+    let by_variable = config.settings.iter().any(is_variable);
     let then = if by_variable { "restart the gateway" } else { "run `cofferdam reload`" };
-    Some(format!("{id} is named in allowed_users ({place}); take it out there, then {then}"))
+    let places = places.join(" and ");
+    (!keys.is_empty()).then(|| format!("{id} is named in {places}; take it out there, then {then}"))
 }
 
 fn list(config: &Config, listed: &PeopleList) -> (String, Value) {

@@ -105,6 +105,24 @@ fn who_is_named_in_the_environment_is_taken_out_there() {
     refused(&home.run(&["allow", "--remove", "6"]), &[&told]);
 }
 
+#[test]
+fn who_is_named_for_two_channels_is_told_both_places() {
+    let home = home().config("[channels.discord]\nallowed_users = [5]\n");
+    let text = std::fs::read_to_string(home.config_file()).expect("there");
+    let named = text.lines().enumerate().filter(|(_, line)| line.starts_with("allowed_users"));
+    let lines: Vec<usize> = named.map(|(n, _)| n + 1).collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    let first = format!("5 is named in allowed_users ({}:{})", home.config_file().display(), lines[0]);
+    let second = format!(" and allowed_users ({}:{})", home.config_file().display(), lines[1]);
+    let told = format!("{first}{second}; take it out there, then run `cofferdam reload`");
+    refused(&home.run(&["allow", "--remove", "5"]), &[&told]);
+    // A restart takes up what is in the file as well.
+    let variable = "COFFERDAM_CHANNELS_DISCORD_ALLOWED_USERS";
+    let home = home.environment([(variable, "5".to_owned())]);
+    let told = format!("{first} and allowed_users ({variable}); take it out there, then restart the gateway");
+    refused(&home.run(&["allow", "--remove", "5"]), &[&told]);
+}
+
 /// Only root can make a folder somebody else's; for others this shows that their own is accepted.
 #[test]
 fn another_account_than_the_states_changes_nothing() {

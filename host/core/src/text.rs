@@ -74,8 +74,14 @@ fn escape_with(text: &str, spell: impl Fn(char) -> String) -> Cow<'_, str> {
     if !text.chars().any(is_deceptive) {
         return Cow::Borrowed(text);
     }
-    let shown = |c: char| if is_deceptive(c) { spell(c) } else { c.to_string() };
-    text.chars().map(shown).collect::<String>().into()
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match is_deceptive(c) {
+            true => shown.push_str(&spell(c)),
+            false => shown.push(c),
+        }
+    }
+    shown.into()
 }
 
 /// A size in bytes as a person reads it: `~512B`, `~245KB`, `~1.2MB` (powers of ten).

@@ -7,7 +7,7 @@ use crate::gateway;
 use anyhow::{Context, bail};
 use cofferdam_core::audit::{AccessChange, AccessKind, AuditEvent};
 use cofferdam_core::id::Caller;
-use cofferdam_core::text::one_line;
+use cofferdam_core::text::{escape_deceptive_json, one_line};
 use cofferdam_store::machine_now_ms;
 use cofferdam_store::people::{PairedPerson, People, PeopleError, PeopleList, WaitingStranger, read_code};
 use cofferdam_warden::audit::Durability;
@@ -46,7 +46,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     };
     let mut out = std::io::stdout().lock();
     match arguments.output.json {
-        true => writeln!(out, "{json}")?,
+        true => writeln!(out, "{}", escape_deceptive_json(&json.to_string()))?,
         false => write!(out, "{text}")?,
     }
     Ok(Exit::Done)

@@ -10,11 +10,10 @@ use cofferdam_agent::tools::{Approver, CallRequest, Registry};
 use cofferdam_core::arguments::{BadArguments, from_pairs};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::limits::Limits;
-use cofferdam_core::text::{about, one_line};
+use cofferdam_core::text::{about, escape_deceptive_json, one_line};
 use cofferdam_core::tool::{ToolAnswer, ToolError};
 use cofferdam_warden::attachments::{Attachments, DeclaredFile, Intake};
 use serde_json::Value;
-use std::fmt::Display;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -97,14 +96,14 @@ pub(super) fn print(answer: Result<ToolAnswer, ToolError>) -> anyhow::Result<Exi
         eprintln!("not sent, since a single call has no reply: {name} ({}, {size})", file.mime_type);
     }
     match answer {
-        Ok(answer) => print_line(answer.result, Exit::Done),
-        Err(error) => print_line(error.to_json(), Exit::ToolFailed),
+        Ok(answer) => print_line(&answer.result, Exit::Done),
+        Err(error) => print_line(&error.to_json(), Exit::ToolFailed),
     }
 }
 
-/// What was done, on stdout, and the exit code.
-pub(super) fn print_line(line: impl Display, exit: Exit) -> anyhow::Result<Exit> {
-    match writeln!(std::io::stdout(), "{line}") {
+/// What was done, on stdout, and the exit code. What hides or reorders text is spelled out.
+pub(super) fn print_line(line: &Value, exit: Exit) -> anyhow::Result<Exit> {
+    match writeln!(std::io::stdout(), "{}", escape_deceptive_json(&line.to_string())) {
         // The one who read our output has seen enough; what was done stays true.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(exit),
         written => written.map(|()| exit).context("cannot write the result to stdout"),

@@ -11,7 +11,6 @@ use crate::workflows::{self, Catalog, Executor, Loaded, NO_MODEL, PreparedRun, R
 use anyhow::{Context as _, bail};
 use cofferdam_agent::llm::{self, ProviderKind};
 use cofferdam_core::audit::WorkflowState;
-use cofferdam_core::text::escape_deceptive_json;
 use cofferdam_store::{DatabaseView, KeptRun, NewRun, RunOwner, RunState, Store};
 use cofferdam_workflow::RunPlan;
 use serde_json::Value;
@@ -59,7 +58,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         Ok(approvals.run_while_asking(executor.run_to_end(&run)).await??)
     })?;
     let exit = end(config, &run, lock, &kept);
-    print_line(escape_deceptive_json(&line(&kept, false).to_string()), exit)
+    print_line(&line(&kept, false), exit)
 }
 
 /// The workflow of a file; or of this id, where no file is meant.

@@ -20,6 +20,8 @@ fn with_nothing_granted_a_tool_that_computes_runs() {
         &["policy: nothing is granted", "workspace: a temporary folder", " outcome  cli:", " hello done "],
     );
     assert_eq!(ran.stderr.lines().count(), 3, "{ran:?}");
+    let ran = run(&home, &[&guest("minimal"), "name=A\u{202e}d"]);
+    assert_eq!(ran.stdout, "{\"greeting\":\"Hello, A\\u202ed!\"}\n", "{ran:?}");
     // A gateway's own files are not touched.
     assert_eq!(home.audit(), Vec::<Value>::new());
     assert!(!home.workspace().exists());

@@ -30,8 +30,10 @@ fn who_is_served_and_who_waits_is_listed() {
              waiting: telegram:7 \"Eve  evil\" until 2100-01-01T00:00:00Z; to let them in: cofferdam allow 7KQ2-M9X0\n"
         )
     );
+    let ran = home.run(&["allow", "--json"]);
+    assert!(ran.stdout.contains("Eve \\u202eevil"), "{ran:?}");
     assert_eq!(
-        home.run(&["allow", "--json"]).json(),
+        ran.json(),
         json!({
             "allowed": [{ "channel": "telegram", "id": "5", "origin": "config" }],
             "waiting": [{ "channel": "telegram", "id": "7", "name": "Eve \u{202E}evil", "code": "7KQ2-M9X0",

@@ -50,6 +50,18 @@ fn what_the_schema_does_not_take_is_refused_by_name() {
     assert!(!home.host("/shared/b").exists());
 }
 
+/// On a terminal the line shows all that a file or a tool puts there.
+#[test]
+fn a_result_spells_out_what_hides_or_reorders_text() {
+    let home = Home::new();
+    let text = "a\u{202e}b\u{200b}c\u{e0041}é❤";
+    put(&home, "/shared/a", text.as_bytes());
+    let ran = home.call(&["file_read", "path=/shared/a"]);
+    assert_eq!((ran.code, &line(&ran)["content"]), (Some(0), &text.into()), "{ran:?}");
+    let spelled = r#""a\u202eb\u200bc\udb40\udc41é❤""#;
+    assert!(ran.stdout.contains(spelled), "{ran:?}");
+}
+
 #[test]
 fn what_two_readers_would_read_differently_is_refused() {
     let home = Home::new();

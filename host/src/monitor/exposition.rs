@@ -26,7 +26,7 @@ pub(super) fn exposition(counts: &Counts, gauges: Option<&Gauges>) -> String {
     page.counter("model_retries_total", "Attempts at a request after the first.", model.retries.get());
     page.words(
         "model_tokens_total",
-        "Tokens, as the model's server counts them; estimated where it does not.",
+        "Tokens of all requests, as the model's server counts them; estimated where it does not.",
         "direction",
         &model.tokens,
     );

@@ -125,22 +125,41 @@ async fn a_models_requests_and_tokens_are_counted() -> anyhow::Result<()> {
         Turn::calls([call]).usage(100, 20),
         Turn::say("done").usage(7, 3),
         Turn::status(400),
+        Turn::say("one two").in_pieces(2).ends_after(2),
     ]);
     let world = World::running_in(|home| watched(home.model(&llm, Dialect::Chat, ""))).await?;
     let address = monitor(&world).await?;
     world.ask(Incoming::private(ANN).text("list it")).await?;
     world.ask(Incoming::private(ANN).text("and again")).await?;
+    world.ask(Incoming::private(ANN).text("and once more")).await?;
     let page = numbers(address)?;
     let requests = |outcome| page.get("cofferdam_model_requests_total", &[("outcome", outcome)]);
     assert_eq!(
         (requests("answered"), requests("failed"), requests("broke_off")),
-        (Some(2.0), Some(1.0), Some(0.0))
+        (Some(2.0), Some(1.0), Some(1.0))
     );
     assert_eq!(page.get("cofferdam_model_retries_total", &[]), Some(1.0));
     let tokens = |direction| page.get("cofferdam_model_tokens_total", &[("direction", direction)]);
-    assert_eq!((tokens("input"), tokens("output")), (Some(107.0), Some(23.0)));
-    assert_eq!(page.get("cofferdam_turns_total", &[("outcome", "open")]), Some(1.0));
-    world.end(2)
+    // What broke off costs too: four bytes are a token where nobody counts, read and written.
+    let broke_off = llm.requests().last().expect("asked").bytes as u64 / 4;
+    assert_eq!((tokens("input"), tokens("output")), (Some((107 + broke_off) as f64), Some(24.0)));
+    assert_eq!(page.get("cofferdam_turns_total", &[("outcome", "open")]), Some(2.0));
+    world.end(3)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn tokens_of_an_answer_that_is_stopped_are_counted() -> anyhow::Result<()> {
+    let llm = LlmServer::start().await?;
+    llm.script([Turn::say("half of it").in_pieces(2).usage(100, 10).stalls_after(4)]);
+    let world = World::running_in(|home| watched(home.model(&llm, Dialect::Anthropic, ""))).await?;
+    let address = monitor(&world).await?;
+    world.server.push(Incoming::private(ANN).text("go on"));
+    world.server.wait_for_message(PATIENCE, |sent| sent.text.ends_with(" …")).await?;
+    world.server.push(Incoming::private(ANN).text("/cancel"));
+    world.server.wait_for_message(PATIENCE, |sent| sent.text.starts_with("Cancelled: ")).await?;
+    let read = numbers(address)?.get("cofferdam_model_tokens_total", &[("direction", "input")]);
+    assert_eq!(read, Some(100.0));
+    world.end(1)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

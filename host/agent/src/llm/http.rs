@@ -76,7 +76,7 @@ impl ModelServer {
         loop {
             let mut answer = ModelAnswer::for_request(asking.tokens);
             let failure = match self.attempt(dialect, asking.body.clone(), &mut answer, &mut telling).await {
-                Ok(()) => return Ok(add_lost_tokens(answer.into_reply(), telling.lost)),
+                Ok(()) => return Ok(telling.end(answer.into_reply())),
                 Err(failure) => failure,
             };
             let said = self.scrub(&failure);
@@ -204,13 +204,26 @@ pub(super) struct AnswerListener<'a> {
     /// What earlier attempts have cost.
     lost: TokenUsage,
     /// What all of it costs, as it was told last.
-    told: Option<TokenUsage>,
+    told: SpentTokens,
+}
+
+/// What a request has cost; none before anything has come. It is counted once the request has
+/// ended, however it does: that of a turn that is stopped is dropped.
+#[derive(Default)]
+struct SpentTokens(Option<TokenUsage>);
+
+impl Drop for SpentTokens {
+    fn drop(&mut self) {
+        let TokenUsage { input_tokens, output_tokens } = self.0.unwrap_or_default();
+        COUNTS.model.tokens.add("input", input_tokens);
+        COUNTS.model.tokens.add("output", output_tokens);
+    }
 }
 
 impl<'a> AnswerListener<'a> {
     /// Has told nothing yet.
     pub(super) fn new(to: &'a mut Deltas<'a>) -> Self {
-        Self { to, lost: TokenUsage::default(), told: None }
+        Self { to, lost: TokenUsage::default(), told: SpentTokens::default() }
     }
 
     /// Tells what is new: text, and what it costs by then. Of arguments, which nobody is shown, the
@@ -220,25 +233,24 @@ impl<'a> AnswerListener<'a> {
             (self.to)(Delta::Text(fresh.to_owned()));
         }
         let spent = self.lost.and(answer.cost());
-        if self.told != Some(spent) && (answer.has_begun() || spent != TokenUsage::default()) {
-            self.told = Some(spent);
+        if self.told.0 != Some(spent) && (answer.has_begun() || spent != TokenUsage::default()) {
+            self.told.0 = Some(spent);
             (self.to)(Delta::Spent(spent));
         }
+    }
+
+    /// The whole reply, with what attempts before it have cost.
+    fn end(&mut self, mut reply: StepReply) -> StepReply {
+        COUNTS.model.requests.add("answered", 1);
+        MODEL.note_success(now_ms());
+        reply.usage = reply.usage.and(self.lost);
+        self.told.0 = Some(reply.usage);
+        reply
     }
 }
 
 fn now_ms() -> i64 {
     jiff::Timestamp::now().as_millisecond()
-}
-
-/// The reply, which is counted, with what attempts before it have cost.
-fn add_lost_tokens(mut reply: StepReply, lost: TokenUsage) -> StepReply {
-    COUNTS.model.requests.add("answered", 1);
-    MODEL.note_success(now_ms());
-    reply.usage = reply.usage.and(lost);
-    COUNTS.model.tokens.add("input", reply.usage.input_tokens);
-    COUNTS.model.tokens.add("output", reply.usage.output_tokens);
-    reply
 }
 
 /// Whether a body can be a stream of events: some servers do not say, but none calls it JSON or a

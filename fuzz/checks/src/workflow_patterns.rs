@@ -27,7 +27,7 @@ pub fn workflow_patterns(data: &[u8]) {
 }
 
 fn matched(pattern: &Pattern, written: &str, path: &FolderPath) {
-    let found = pattern.matches(path);
+    let found = lead_to(pattern.segments(), path.names());
     if found {
         let hidden = |name: &String| name.starts_with('.');
         let segments = || written.split('/').filter(|part| !matches!(*part, "." | ".."));
@@ -48,6 +48,30 @@ fn matched(pattern: &Pattern, written: &str, path: &FolderPath) {
     );
     let names: Vec<&str> = path.names().iter().map(String::as_str).collect();
     assert_eq!(found, path_matches(&parts, &names), "{written} {path}");
+}
+
+/// Whether a walk by these levels comes to the path. Each state is a segment that comes next: as
+/// many steps as names times segments at most.
+fn lead_to(segments: &[PatternSegment], names: &[String]) -> bool {
+    let mut next = vec![false; segments.len() + 1];
+    next[0] = true;
+    let skip = |states: &mut Vec<bool>| {
+        for (at, segment) in segments.iter().enumerate() {
+            if states[at] && matches!(segment, PatternSegment::AnyDepth) {
+                states[at + 1] = true;
+            }
+        }
+    };
+    for name in names {
+        skip(&mut next);
+        let mut after = vec![false; segments.len() + 1];
+        for (at, segment) in segments.iter().enumerate().filter(|(at, _)| next[*at]) {
+            let goes_on = !matches!(segment, PatternSegment::AnyDepth);
+            after[at + usize::from(goes_on)] |= segment.matches_name(name);
+        }
+        next = after;
+    }
+    next[segments.len()]
 }
 
 fn path_matches(parts: &[&str], names: &[&str]) -> bool {

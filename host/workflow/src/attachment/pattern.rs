@@ -4,7 +4,7 @@
 //! One name at a time is matched by the library; what lies in which folder is asked by anyone who
 //! walks.
 
-use super::local::{FolderPath, PathError};
+use super::local::PathError;
 use crate::problem::quote;
 use std::fmt;
 
@@ -73,36 +73,6 @@ impl Pattern {
     pub fn segments(&self) -> &[PatternSegment] {
         &self.segments
     }
-
-    /// Whether a path matches, none of whose folders is a link.
-    pub fn matches(&self, path: &FolderPath) -> bool {
-        matches(&self.segments, path.names())
-    }
-}
-
-/// Each state is a segment that comes next: as many steps as names times segments at most.
-fn matches(segments: &[PatternSegment], names: &[String]) -> bool {
-    let mut next = vec![false; segments.len() + 1];
-    next[0] = true;
-    let skip = |states: &mut Vec<bool>| {
-        for (at, segment) in segments.iter().enumerate() {
-            if states[at] && matches!(segment, PatternSegment::AnyDepth) {
-                states[at + 1] = true;
-            }
-        }
-    };
-    for name in names {
-        skip(&mut next);
-        let mut after = vec![false; segments.len() + 1];
-        for (at, segment) in segments.iter().enumerate().filter(|(at, _)| next[*at]) {
-            match segment {
-                PatternSegment::AnyDepth => after[at] |= !name.starts_with('.'),
-                segment => after[at + 1] |= segment.matches_name(name),
-            }
-        }
-        next = after;
-    }
-    next[segments.len()]
 }
 
 impl PatternSegment {

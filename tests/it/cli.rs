@@ -13,6 +13,7 @@ mod chat;
 mod config;
 mod conversation;
 mod doctor;
+mod doctor_discord;
 mod doctor_serve;
 mod environment;
 mod exit_codes;

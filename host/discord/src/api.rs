@@ -56,7 +56,7 @@ pub(super) enum RequestBody<'a> {
 pub(super) enum BucketWait {
     /// Until there is room, or the program stops.
     Waits,
-    /// It could be left out as well.
+    /// Not at all: who asks is told, and leaves it out or asks again later.
     Now,
 }
 

@@ -2,7 +2,7 @@
 //! people.
 
 use super::acks::Acks;
-use super::api::{DiscordApi, RequestBody};
+use super::api::{BucketWait, DiscordApi, REQUEST_MAX, RequestBody};
 use super::config::Config;
 use super::failure::ApiFailure;
 use super::file::Cdn;
@@ -59,12 +59,13 @@ pub(super) fn configured_people(config: &Config) -> ConfiguredPeople {
 }
 
 impl BotUser {
-    /// Asks Discord who this bot is.
+    /// Asks Discord who this bot is, and waits for no limit.
     ///
     /// # Errors
     /// [`ApiFailure`].
     pub(super) async fn ask(api: &DiscordApi) -> Result<Self, ApiFailure> {
-        let answer = api.call(&Route::bot(route::ME, &[]), RequestBody::Nothing).await?;
+        let at_once = (REQUEST_MAX, BucketWait::Now);
+        let answer = api.call_within(&Route::bot(route::ME, &[]), RequestBody::Nothing, at_once).await?;
         let user = User::read(&answer).ok_or_else(|| {
             ApiFailure::Unreachable("users/@me tells no id; is api_url Discord's REST API?".into())
         })?;

@@ -3,7 +3,7 @@
 
 use super::PULSE;
 use super::address;
-use super::api::{AGENT, RequestBody};
+use super::api::{AGENT, BucketWait, REQUEST_MAX, RequestBody};
 use super::bot::{Bots, CHANNEL, DiscordBot};
 use super::catch_up::MissedMessages;
 use super::connection::{Connection, ConnectionEnd, EVENTS_MAX, SessionStart};
@@ -188,14 +188,23 @@ impl GatewayState<'_> {
             return Ok(url);
         }
         let route = Route::bot(route::GATEWAY, &[]);
-        let asked = bot.api.call(&route, RequestBody::Nothing);
+        // A pause that is asked for is one of this loop, which tells of it.
+        let at_once = (REQUEST_MAX, BucketWait::Now);
+        let asked = bot.api.call_within(&route, RequestBody::Nothing, at_once);
         let answer = match bot.base.stop.soon.run_until_cancelled(asked).await {
             None => return Err(NextConnection::Stops),
             Some(Ok(answer)) => answer,
             Some(Err(ApiFailure::Unauthorized)) => {
                 return Err(NextConnection::Over(self.gateway.token_error(401)));
             }
-            Some(Err(failure)) => return Err(NextConnection::Pause(failure.to_string(), None)),
+            Some(Err(failure)) => {
+                let said = failure.to_string();
+                let asked = match failure {
+                    ApiFailure::TooMany(wait) => Some(wait),
+                    _ => None,
+                };
+                return Err(NextConnection::Pause(said, asked));
+            }
         };
         if let Some(wait) =
             wait_for_sessions(&answer["session_start_limit"]).filter(|_| self.reader.stream.is_none())

@@ -123,7 +123,11 @@ async fn open(
     let api = DiscordApi::new(address, token, soon.clone());
     let api = api.map_err(|failure| ServeError::Client(failure.to_string()))?;
     let api = Arc::new(api.of_node(services.store.clone()));
-    let asks_for = |failure: &ApiFailure| (*failure != ApiFailure::Unauthorized).then_some(Duration::ZERO);
+    let asks_for = |failure: &ApiFailure| match failure {
+        ApiFailure::Unauthorized => None,
+        ApiFailure::TooMany(asked) => Some(*asked),
+        _ => Some(Duration::ZERO),
+    };
     let pauses = (Duration::from_secs(1), Duration::from_secs(30));
     let asked = wait_for("Discord", pauses, stop, || BotUser::ask(&api), asks_for).await;
     let Some(me) = asked.map_err(|_| gateway.token_error(401))? else { return Ok(None) };

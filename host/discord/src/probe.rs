@@ -3,7 +3,7 @@
 //! connects there, which would count against a limit.
 
 use super::address::gateway;
-use super::api::{DiscordApi, RequestBody};
+use super::api::{BucketWait, DiscordApi, REQUEST_MAX, RequestBody};
 use super::bot::BotUser;
 use super::config::Config;
 use super::failure::ApiFailure;
@@ -44,9 +44,9 @@ pub enum Obstacle {
     /// The gateway's address is none that is taken.
     #[error("GET /gateway/bot tells no address of Discord's")]
     Address,
-    /// Something does not answer.
-    #[error("{0}")]
-    Unreachable(String),
+    /// Something is not answered.
+    #[error(transparent)]
+    Unanswered(ProbeError),
 }
 
 /// Asks the API of this configuration about the bot with this token, for at most `limit`.
@@ -60,11 +60,14 @@ pub async fn examine(config: &Config, token: BotToken, limit: Duration) -> BotFa
         Ok(api) => api,
         Err(said) => return unreachable(said),
     };
+    // A limit is an answer as well: it may last for longer than anybody looks.
+    let ask = async |name| {
+        let at_once = (REQUEST_MAX, BucketWait::Now);
+        api.call_within(&Route::bot(name, &[]), RequestBody::Nothing, at_once).await
+    };
     let asked = async {
         let me = BotUser::ask(&api).await?;
-        let application = api.call(&Route::bot(route::APPLICATION, &[]), RequestBody::Nothing).await;
-        let gateway = api.call(&Route::bot(route::GATEWAY, &[]), RequestBody::Nothing).await;
-        Ok::<_, ApiFailure>((me, application, gateway))
+        Ok::<_, ApiFailure>((me, ask(route::APPLICATION).await, ask(route::GATEWAY).await))
     };
     let asked = match timeout(limit, asked).await {
         Ok(asked) => asked,
@@ -73,8 +76,7 @@ pub async fn examine(config: &Config, token: BotToken, limit: Duration) -> BotFa
     let date = api.date();
     let (me, application, at) = match asked {
         Ok(asked) => asked,
-        Err(ApiFailure::Unauthorized) => return unknown(ProbeError::Refused("Discord", 401), date),
-        Err(failure) => return unreachable(failure.to_string()),
+        Err(failure) => return unknown(probe_error(failure), date),
     };
     let (mut obstacles, mut invite) = (Vec::new(), None);
     match application {
@@ -86,7 +88,7 @@ pub async fn examine(config: &Config, token: BotToken, limit: Duration) -> BotFa
                 obstacles.push(Obstacle::Intent);
             }
         }
-        Err(failure) => obstacles.push(Obstacle::Unreachable(failure.to_string())),
+        Err(failure) => obstacles.push(Obstacle::Unanswered(probe_error(failure))),
     }
     match at {
         Ok(at) => {
@@ -95,9 +97,17 @@ pub async fn examine(config: &Config, token: BotToken, limit: Duration) -> BotFa
             }
             obstacles.extend(wait_for_sessions(&at["session_start_limit"]).map(Obstacle::NoSessions));
         }
-        Err(failure) => obstacles.push(Obstacle::Unreachable(failure.to_string())),
+        Err(failure) => obstacles.push(Obstacle::Unanswered(probe_error(failure))),
     }
     BotFacts { answered: ProbeResponse { bot: Ok(me.display_name()), date }, obstacles, invite }
+}
+
+fn probe_error(failure: ApiFailure) -> ProbeError {
+    match failure {
+        ApiFailure::Unauthorized => ProbeError::Refused("Discord", 401),
+        ApiFailure::TooMany(wait) => ProbeError::Limited("Discord", wait),
+        other => ProbeError::Unreachable(other.to_string()),
+    }
 }
 
 fn unreachable(said: String) -> BotFacts {

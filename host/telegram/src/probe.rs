@@ -52,6 +52,7 @@ pub async fn probe_account(config: &Config, token: BotToken, limit: Duration) ->
     let is_kept_from_groups = me.as_ref().is_ok_and(|me| me.is_kept_from(&groups));
     let bot = me.map(|me| me.display_name()).map_err(|failure| match failure {
         ApiFailure::Unauthorized(code) => ProbeError::Refused("Telegram", code),
+        ApiFailure::TooMany(wait) => ProbeError::Limited("Telegram", wait),
         other => ProbeError::Unreachable(other.to_string()),
     });
     AccountFacts { answered: ProbeResponse { bot, date }, is_kept_from_groups }

@@ -24,7 +24,7 @@ fn doctor(home: &Home, token: &str, flags: &[&str]) -> (Ran, Value) {
 }
 
 /// The findings as `weight section: what`, and what mends the first.
-fn found(value: &Value) -> (Vec<String>, String) {
+pub(super) fn found(value: &Value) -> (Vec<String>, String) {
     let all = value["findings"].as_array().expect("a list");
     let text = |finding: &Value, key: &str| finding[key].as_str().expect("text").to_owned();
     let line = |finding: &Value| {
@@ -34,7 +34,7 @@ fn found(value: &Value) -> (Vec<String>, String) {
 }
 
 /// One finding that begins like this; what mends it.
-fn one(value: &Value, beginning: &str) -> String {
+pub(super) fn one(value: &Value, beginning: &str) -> String {
     let (lines, mend) = found(value);
     assert!(lines.len() == 1 && lines[0].starts_with(beginning), "{beginning:?} in {lines:?}");
     mend

@@ -119,6 +119,35 @@ async fn pauses_between_failing_attempts_grow() -> anyhow::Result<()> {
     world.end(1)
 }
 
+/// Told with the seconds, however many; and a stop does not wait for the end of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_limit_on_what_a_connection_begins_with_is_told_and_waited_for() -> anyhow::Result<()> {
+    const LIMIT: Duration = Duration::from_secs(3);
+    let mut world = World::stopped_with("").await?;
+    let told = [
+        ("get_current_user", "waiting for Discord: Discord asks to wait 900 s"),
+        ("get_gateway_bot", "the gateway fails: Discord asks to wait 900 s"),
+    ];
+    for (method, words) in told {
+        world.server.fault(method, 1, Fault::rate_limited(Duration::from_secs(900), Scope::User));
+        world.launch(&[])?;
+        world.logs(words).await?;
+        assert!(world.stop()? < Duration::from_secs(10));
+        world.server.clear_faults();
+    }
+    for (method, _) in told {
+        world.server.fault(method, 1, Fault::rate_limited(LIMIT, Scope::User));
+    }
+    world.start().await?;
+    for (method, _) in told {
+        let asked = world.server.requests(method);
+        let [.., limited, taken] = asked.as_slice() else { panic!("{method}: {asked:#?}") };
+        assert!(limited.status == Some(429) && taken.at - limited.at >= LIMIT, "{asked:#?}");
+    }
+    world.ask(Incoming::private(ANN).text("/help")).await?;
+    world.end(1)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_token_that_is_refused_while_the_bot_runs_ends_it_and_loses_nothing() -> anyhow::Result<()> {
     let mut world = World::running().await?;

@@ -1,6 +1,6 @@
 //! What one harmless request to a platform tells of a bot's token.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// What a platform has answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,9 @@ pub enum ProbeError {
     /// The platform does not know the token.
     #[error("{0} does not accept the token (HTTP status {1})")]
     Refused(&'static str, u16),
+    /// The platform takes no request of this bot for so long.
+    #[error("{} limits this bot for {} s; serve would wait", .0, .1.as_secs())]
+    Limited(&'static str, Duration),
     /// Not reached, or no answer that says anything about the token.
     #[error("{0}")]
     Unreachable(String),

@@ -21,6 +21,8 @@ const PROBE_TIME_MAX: Duration = Duration::from_secs(10);
 /// Where another token of a bot is made.
 const OTHER_TELEGRAM: &str = "ask @BotFather: /mybots, API Token";
 const OTHER_DISCORD: &str = "Discord's Developer Portal: Bot, Reset Token";
+/// What to do about a bot that its platform limits.
+const LIMITED: &str = "wait; each request meanwhile may make it longer";
 /// A clock that is off by more makes certificates, budgets and the audit's times doubtful.
 const SKEW_SECONDS_MAX: i64 = 60;
 
@@ -175,6 +177,7 @@ fn bot(
             format!("{error}; it is in {place}"),
             format!("{whence}; then put the new one there"),
         ),
+        ProbeError::Limited(..) => DoctorFinding::problem("network", error.to_string(), LIMITED),
         ProbeError::Unreachable(said) => {
             let what = format!("{api} does not answer at {server}: {said}");
             DoctorFinding::problem("network", what, format!("curl -sSI {server}"))
@@ -191,7 +194,8 @@ fn blocking(obstacle: &Obstacle, server: &str) -> DoctorFinding {
             "Discord's Developer Portal: Bot, Message Content Intent; or [channels.discord] message_content = false".into()
         }
         Obstacle::NoSessions(_) => "wait; something has begun a thousand sessions within a day".to_owned(),
-        Obstacle::Address | Obstacle::Unreachable(_) => format!("curl -sSI {server}"),
+        Obstacle::Unanswered(ProbeError::Limited(..)) => LIMITED.to_owned(),
+        Obstacle::Address | Obstacle::Unanswered(_) => format!("curl -sSI {server}"),
     };
     DoctorFinding::problem("network", obstacle.to_string(), mend)
 }

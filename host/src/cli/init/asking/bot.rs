@@ -158,8 +158,8 @@ fn token(environment: &BTreeMap<String, String>, platform: Platform) -> anyhow::
             Err(ProbeError::Refused(..)) => {
                 terminal::say(&format!("{name} does not accept it. {refused}"))?;
             }
-            Err(ProbeError::Unreachable(said)) => {
-                terminal::say(&format!("It cannot be checked now: {said}"))?;
+            Err(error @ (ProbeError::Limited(..) | ProbeError::Unreachable(_))) => {
+                terminal::say(&format!("It cannot be checked now: {error}"))?;
                 if terminal::ask_yes_no("Keep it unchecked?")? {
                     return Ok(Some(Secret::new(text)));
                 }

@@ -215,7 +215,8 @@ fn polling(channel: &str, age: Option<Duration>) -> Option<String> {
     match age {
         None => Some(format!("polling: {channel} {NOT_YET}")),
         Some(age) if age > POLL_AGE_MAX => {
-            Some(format!("polling: {channel} has not answered for {} s", age.as_secs()))
+            // Not for how long: then each look would be news.
+            Some(format!("polling: {channel} has not answered for over {} s", POLL_AGE_MAX.as_secs()))
         }
         Some(_) => None,
     }
@@ -253,8 +254,9 @@ mod tests {
         assert!(polling(None).is_some_and(|said| said.contains("not answered yet")));
         assert_eq!(polling(Some(Duration::ZERO)), None);
         assert_eq!(polling(Some(POLL_AGE_MAX)), None);
-        let late = polling(Some(POLL_AGE_MAX + Duration::from_secs(1)));
-        assert_eq!(late.as_deref(), Some("polling: the channel has not answered for 91 s"));
+        let late = |seconds| polling(Some(POLL_AGE_MAX + Duration::from_secs(seconds)));
+        assert_eq!(late(1).as_deref(), Some("polling: the channel has not answered for over 90 s"));
+        assert_eq!(late(1), late(3600), "it is no news as long as it lasts");
     }
 
     #[test]

@@ -142,7 +142,7 @@ fn shell(paths: &[&Path]) -> anyhow::Result<String> {
 /// It says itself when it is up, reloads and stops, and that it goes on. Not Type=notify-reload:
 /// systemd has that from 253 on, and Debian 12 has 252. A start may wait for the network for as
 /// long as that takes.
-const NOTIFY: &str = "# Up with the first poll that Telegram answers; ended and started anew when it does not go on.\n\
+const NOTIFY: &str = "# Up with the first channel that is answered; ended and started anew when one does not go on.\n\
 Type=notify\nNotifyAccess=main\nTimeoutStartSec=infinity\nWatchdogSec=2min\n";
 
 /// It stops within 10 s of SIGTERM.

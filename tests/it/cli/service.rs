@@ -64,6 +64,21 @@ fn files_of_secrets_need_no_environment_and_belong_to_the_account() {
 }
 
 #[test]
+fn a_unit_for_a_discord_bot_speaks_of_no_other_platform() {
+    let section = "[channels.discord]\nallowed_users = [7]\n";
+    let unit = print(&Home::new().config(section), &[]);
+    assert!(unit.contains("# The token: put DISCORD_BOT_TOKEN=… into a file and name it here.\n"), "{unit}");
+    let home = Home::new().config(&format!("{section}token_file = \"bot-token\"\n"));
+    let with_file = print(&home, &[]);
+    let files = [home.config_file(), home.dir().join("bot-token")].map(|file| file.display().to_string());
+    assert!(with_file.contains(&format!("#   chown cofferdam {} {}\n", files[0], files[1])), "{with_file}");
+    assert!(!with_file.contains("EnvironmentFile"), "{with_file}");
+    for unit in [unit, with_file] {
+        assert!(!unit.to_lowercase().contains("telegram"), "{unit}");
+    }
+}
+
+#[test]
 fn a_way_around_is_written_straight() {
     let home = Home::new().config("[workspace]\nroot = \"state/../files\"\n");
     let unit = print(&home, &[]);

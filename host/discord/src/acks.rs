@@ -5,8 +5,8 @@
 use super::api::{BucketWait, DiscordApi, RequestBody};
 use super::bot::DiscordBot;
 use super::failure::{ApiFailure, codes};
-use super::route::{Route, Snowflake};
-use super::wire::Interaction;
+use super::route::Route;
+use super::wire::{Interaction, Snowflake};
 use cofferdam_agent::server::Backoff;
 use cofferdam_chat::handler::StartDecision;
 use cofferdam_core::lock::lock;

@@ -4,9 +4,10 @@
 use super::api::RequestBody;
 use super::bot::DiscordBot;
 use super::failure::ApiFailure;
-use super::route::{self, Route, Snowflake};
+use super::route::{self, Route};
 use super::send::{CHANNEL_LIMITS, message, nonce, payload};
 use super::target::ReplyTarget;
+use super::wire::Snowflake;
 use async_trait::async_trait;
 use cofferdam_agent::tools::ApprovalRequest;
 use cofferdam_chat::approvals::{ApprovalDisplay, Changing, Verb, change_message};

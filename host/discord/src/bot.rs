@@ -4,11 +4,11 @@
 use super::acks::Acks;
 use super::api::{BucketWait, DiscordApi, REQUEST_MAX, RequestBody};
 use super::config::Config;
+use super::download::Cdn;
 use super::failure::ApiFailure;
-use super::file::Cdn;
-use super::route::{self, Route, Snowflake};
+use super::route::{self, Route};
 use super::rules::AccessRules;
-use super::wire::User;
+use super::wire::{Snowflake, User};
 use cofferdam_chat::handler::ChannelServices;
 use cofferdam_chat::people::{ConfiguredPeople, Groups, PeopleRules};
 use cofferdam_chat::setup::MenuEntry;

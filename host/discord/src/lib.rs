@@ -15,6 +15,7 @@
 
 mod acks;
 mod address;
+mod admission;
 mod api;
 mod approvals;
 mod bot;
@@ -24,13 +25,17 @@ mod channel;
 mod command;
 mod config;
 mod connection;
+mod download;
 mod draft;
 mod events;
 mod failure;
 mod file;
+#[cfg(test)]
+mod fuzzing;
 mod gateway;
 mod mention;
 mod menu;
+mod payload;
 mod prepare;
 mod presses;
 mod probe;
@@ -55,8 +60,8 @@ use cofferdam_chat::loop_health::LoopHealth;
 use cofferdam_chat::people::words::who_is_served;
 use cofferdam_chat::session_queue::{AlbumWindow, Arrival};
 use cofferdam_chat::setup::{self, Renewal, ServeError, run, wait_for};
+use download::Cdn;
 use failure::ApiFailure;
-use file::Cdn;
 use gateway::{GatewayAddress, listen};
 use presses::ANSWERS_AT_ONCE_MAX;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Mentions of this bot: `<@id>` or `<@!id>`.
 
-use super::route::Snowflake;
+use super::wire::Snowflake;
 
 /// Finds the next mention of the bot of this number: where it begins, and how long it is.
 pub(super) fn next_mention(me: Snowflake) -> impl Fn(&str, Option<char>) -> Option<(usize, usize)> {

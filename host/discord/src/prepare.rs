@@ -4,10 +4,9 @@
 use super::command;
 use super::file::DiscordFile;
 use super::mention::next_mention;
-use super::route::Snowflake;
 use super::rules::AccessRules;
 use super::target::ReplyTarget;
-use super::wire::{Message, RepliedMessage};
+use super::wire::{Message, RepliedMessage, Snowflake};
 use cofferdam_chat::handler::{
     self, Author, MessageFacts, NamedUser, RequestFiles, TurnRequest, strip_mention, text_after_mention,
 };

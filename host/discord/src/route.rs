@@ -1,6 +1,6 @@
 //! The routes of the REST API that the bot uses, each with the place that its bucket is of.
 
-use super::wire::Interaction;
+use super::wire::{Interaction, Snowflake};
 use reqwest::{Method, Url};
 
 /// A request's verb and path.
@@ -25,9 +25,6 @@ pub(super) enum Authority {
     /// The same for its first answer, which no limit counts.
     Callback,
 }
-
-/// A snowflake.
-pub(super) type Snowflake = i64;
 
 pub(super) const ME: &str = "GET users/@me";
 pub(super) const APPLICATION: &str = "GET applications/@me";

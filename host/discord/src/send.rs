@@ -4,10 +4,10 @@
 use super::api::{BucketWait, RequestBody};
 use super::bot::DiscordBot;
 use super::failure::{ApiFailure, codes};
-use super::route::{self, Route, Snowflake};
+use super::route::{self, Route};
 use super::target::{ChannelRef, ReplyTarget};
 use super::text::{TEXT_CHARS_MAX, length, to_markdown};
-use super::wire::id;
+use super::wire::{Snowflake, id};
 use cofferdam_chat::PlaceholderRef;
 use cofferdam_chat::outbound::{ChannelLimits, FileBundle, PartContent, SendError, SendingPart, StyledText};
 use cofferdam_core::audit::sha256_hex;

@@ -1,7 +1,6 @@
 //! Where a reply goes; the store keeps it as JSON.
 
-use super::route::Snowflake;
-use super::wire::{Interaction, Message};
+use super::wire::{Interaction, Message, Snowflake};
 use cofferdam_chat::PlaceholderRef;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

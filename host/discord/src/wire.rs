@@ -2,14 +2,16 @@
 //! and never takes the rest with it. It judges nothing.
 
 use super::file::DiscordFile;
-use super::route::Snowflake;
 use cofferdam_core::text::one_line;
 use serde_json::Value;
 
+/// The number of something at Discord.
+pub(super) type Snowflake = i64;
+
 /// Longer names are cut.
-const PERSON_BYTES_MAX: usize = 64;
+pub(super) const PERSON_BYTES_MAX: usize = 64;
 /// Files of one message that are looked at; Discord's messages have at most ten.
-const FILES_MAX: usize = 50;
+pub(super) const FILES_MAX: usize = 50;
 
 /// The flag of a voice message.
 const VOICE_FLAG: u64 = 1 << 13;

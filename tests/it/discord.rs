@@ -15,6 +15,7 @@ mod guilds;
 mod injection;
 mod kill;
 mod limits;
+mod logs;
 mod nodes;
 mod people;
 mod progress;

@@ -27,7 +27,7 @@ mod kill;
 mod kill_attaching;
 mod kill_inside;
 mod kinds;
-mod limits;
+pub(crate) mod limits;
 mod listing;
 mod logs;
 mod manager;

@@ -1,8 +1,9 @@
 //! Bounds of this channel, each tripped; and what a stop does while the network is away.
 
-use super::world::{ANN, EVE, PATIENCE, TOWN, World};
+use super::world::{ANN, EVE, PATIENCE, TOWN, World, read, save};
+use crate::telegram::limits::peak_kib;
 use std::time::Duration;
-use support::discord::{Closed, Command, Fault, GatewayConnection, Incoming};
+use support::discord::{Closed, Command, Fault, GatewayConnection, Incoming, Media, Target};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_stop_does_not_wait_for_a_network_that_is_away() -> anyhow::Result<()> {
@@ -29,6 +30,26 @@ async fn a_stop_keeps_the_session() -> anyhow::Result<()> {
     world.start().await?;
     assert!(world.server.connections()[1].resume.is_some());
     world.end(1)
+}
+
+/// What a message announces of a file decides nothing: what comes is counted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_size_that_lies_costs_no_memory() -> anyhow::Result<()> {
+    let world = World::running().await?;
+    let with = |media: Media| Incoming::private(ANN).text(&save(0, "/shared/a")).attachment(media);
+    world.ask(with(Media::new("warm", "up"))).await?;
+    let before = peak_kib(world.serving().pid());
+    for fault in [None, Some(Fault::without_length())] {
+        if let Some(fault) = fault {
+            world.server.fault(Target::download(), 1, fault);
+        }
+        let huge = Media::repeated("a.bin", b'x', 300 << 20).size(10);
+        let answer = read(&world.ask(with(huge)).await?);
+        assert!(answer.contains("attachment_unavailable: ") && answer.contains("too large"), "{answer}");
+    }
+    let grown = peak_kib(world.serving().pid()).saturating_sub(before);
+    assert!(grown < 12 << 10, "{grown} KiB more for files that were refused");
+    world.end(3)
 }
 
 /// An event that is too large breaks its connection, and nothing else.

@@ -46,9 +46,9 @@ async fn a_file_over_the_limit_is_not_fetched() -> anyhow::Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_size_that_lies_costs_no_memory() -> anyhow::Result<()> {
-    let mut world = World::running().await?;
+    let world = World::running().await?;
     world.ask(document(Media::with_content("warm", "up"))).await?;
-    let before = peak_kib(&mut world);
+    let before = peak_kib(world.serving().pid());
     let huge = || StoredFile::repeated(b'x', 300 << 20).declared_size(10);
     let said = world.ask(document(Media::with_file("d", huge()).size(10))).await?;
     unavailable(&said, "too large: the limit is 20 MiB");
@@ -57,14 +57,14 @@ async fn a_size_that_lies_costs_no_memory() -> anyhow::Result<()> {
         let said = world.ask(document(Media::with_file(id, huge()).size(10))).await?;
         unavailable(&said, "too large: ~21.0MB and more, and the limit is 20 MiB");
     }
-    let grown = peak_kib(&mut world).saturating_sub(before);
+    let grown = peak_kib(world.serving().pid()).saturating_sub(before);
     assert!(grown < 12 << 10, "{grown} KiB more for files that were refused");
     world.end(4)
 }
 
-/// The most memory that the program has had, in KiB.
-fn peak_kib(world: &mut World) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", world.serving().pid())).expect("it runs");
+/// The most memory that a process has had, in KiB.
+pub(crate) fn peak_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("Linux tells it");
     line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).expect("a number")
 }

@@ -4,7 +4,7 @@ use super::tx::Tx;
 use super::value::params;
 use super::{
     NewPart, NewRecent, NewReply, NewTelling, ReplyPart, Result, Store, StoreError, StoredReply, claims,
-    inbox, now_ms, outgoing, placeholder, recent,
+    inbox, now_ms, outgoing, placeholder, recent, runs,
 };
 use crate::streams::note_place;
 use cofferdam_core::id::TurnId;
@@ -63,13 +63,14 @@ impl Store {
         .await
     }
 
-    /// What is left to be sent of what was stored under this turn; `None` where nothing was.
+    /// What is left to be sent of what was stored under this turn; `None` where nothing was, or the
+    /// rest of it is still to be.
     pub async fn load_unsent(&self, turn: &TurnId) -> Result<Option<StoredReply>> {
         let turn = turn.clone();
         // Asked of the server that takes changes: another one may be behind.
         self.write(move |tx| {
             let known = "SELECT 1 FROM reply WHERE turn = ?1";
-            if !tx.exists(known, [&turn])? {
+            if !tx.exists(known, [&turn])? || runs::is_rest_due(tx, turn.as_str())? {
                 return Ok(None);
             }
             reply(tx, &turn).map(Some)
@@ -98,6 +99,7 @@ impl Store {
                 tx.query_row("SELECT max(n) FROM part WHERE turn = ?1", [&turn], |row| row.get(0))?;
             let added: Vec<_> = (last + 1..).zip(&instead).map(|(n, part)| numbered(n, part)).collect();
             insert_parts(tx, &turn, &added)?;
+            runs::note_replacements(tx, &turn, &instead)?;
             settle(tx, &turn, n, ("failed", &reason))?;
             Ok(added)
         })
@@ -124,7 +126,8 @@ fn settle(tx: &Tx<'_>, turn: &str, n: u32, (state, outcome): (&str, &str)) -> Re
     )
 }
 
-fn insert_parts(tx: &Tx<'_>, turn: &str, parts: &[ReplyPart]) -> Result<()> {
+/// Adds parts to a reply, to be sent.
+pub(super) fn insert_parts(tx: &Tx<'_>, turn: &str, parts: &[ReplyPart]) -> Result<()> {
     let insert = "INSERT INTO part (turn, n, kind, body, state) VALUES (?1, ?2, ?3, ?4, 'pending')";
     for part in parts {
         tx.run(insert, params![turn, part.n, part.kind, part.body])?;
@@ -173,7 +176,8 @@ pub(super) fn keep_telling(
     keep_reply(tx, channel, turn, reply, now)
 }
 
-fn numbered(n: u32, NewPart { kind, body }: &NewPart) -> ReplyPart {
+/// A part at its place.
+pub(super) fn numbered(n: u32, NewPart { kind, body }: &NewPart) -> ReplyPart {
     ReplyPart { n, kind: *kind, body: body.clone() }
 }
 

@@ -9,6 +9,7 @@ mod due;
 mod kept;
 mod people;
 mod resolve;
+mod rest;
 mod state;
 mod turns;
 
@@ -16,6 +17,8 @@ use super::tx::Tx;
 use kept::load_run;
 pub use people::{NewMessage, NewWait, SendState, WaitState, plain_letters};
 pub(super) use resolve::resolve;
+pub use rest::part_letters;
+pub(super) use rest::{is_rest_due, note_replacements};
 pub use state::{RunOwner, RunState, TaskState};
 pub use turns::{DueWait, GoingOn, NewTurnWait, TurnWaited};
 
@@ -234,7 +237,7 @@ impl Store {
                          AND run_task.state <> 'done')",
                     [&run],
                 )?;
-                forget_refused(tx, &run)?;
+                rest::forget_refused(tx, &run)?;
                 ask_anew(tx, &run)?;
                 due::note(tx, &run)?;
             }
@@ -317,23 +320,6 @@ fn stop_tasks(tx: &Tx<'_>, run: &str, (state, error): (&str, Option<&str>)) -> R
          WHERE state = 'asked' AND substr(call_id, 1, length(?1)) = ?1",
         [&calls],
     )
-}
-
-/// What a platform has refused is sent anew: nothing of it is known any more. What is still on its
-/// way is left alone.
-fn forget_refused(tx: &Tx<'_>, run: &str) -> Result<()> {
-    let refused: Vec<String> = tx.query_rows(
-        "SELECT message.turn FROM run_message AS message JOIN reply ON reply.turn = message.turn
-             WHERE message.run = ?1 AND reply.finished_at IS NOT NULL
-             AND EXISTS (SELECT 1 FROM part WHERE part.turn = message.turn AND part.state = 'failed')",
-        [run],
-        |row| row.get(0),
-    )?;
-    for turn in refused {
-        tx.run("DELETE FROM reply WHERE turn = ?1", [&turn])?;
-        tx.run("DELETE FROM run_message WHERE turn = ?1", [&turn])?;
-    }
-    Ok(())
 }
 
 /// What a person denied, or did not decide in time, is asked anew: its row names another call from

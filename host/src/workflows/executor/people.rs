@@ -13,7 +13,7 @@ use cofferdam_core::secret::redact;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::{NewMessage, NewReply, NewTelling, NewWait, SendState, Store, StoreError, StoredReply};
-use cofferdam_store::{WaitState, now_ms, plain_letters};
+use cofferdam_store::{WaitState, now_ms, part_letters};
 use cofferdam_warden::attachments::outgoing::{Addition, Outgoing, OutgoingBytes, OutgoingFile};
 use cofferdam_workflow::{PlannedWork, SendWork, WaitWork};
 use serde_json::{Map, Value, json};
@@ -319,14 +319,7 @@ where
 
 /// What the parts of a message say, for who replies before their ids are noted.
 pub(in crate::workflows) fn texts(reply: &NewReply) -> Vec<String> {
-    reply.parts.iter().map(|part| plain_letters(&part_text(&part.body))).collect()
-}
-
-/// The words of a part: plain, or those of a bundle.
-fn part_text(body: &str) -> String {
-    let Ok(Value::Object(bundle)) = serde_json::from_str(body) else { return body.to_owned() };
-    let words = bundle.get("caption").or_else(|| bundle.get("text")).and_then(Value::as_str);
-    words.map_or_else(|| body.to_owned(), str::to_owned)
+    reply.parts.iter().map(|part| part_letters(&part.body)).collect()
 }
 
 /// Whether a task behind this one waits for the reply to the message of task `of`.

@@ -4,7 +4,7 @@
 //! A reply is noted in the transaction that keeps its update. Reply, timeout and the end of the run
 //! exclude each other by the `WHERE` of one `UPDATE`: of several at once one counts.
 
-use super::due;
+use super::{due, rest};
 use crate::replies::{keep_reply, keep_telling};
 use crate::tx::{Row, Tx};
 use crate::value::params;
@@ -37,7 +37,7 @@ pub struct NewMessage {
 /// What became of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SendState {
-    /// It is not kept.
+    /// It is not kept, or what is left of it once its run was opened again is not.
     Unknown,
     /// Something of it is still to be sent.
     NotYet,
@@ -91,7 +91,8 @@ pub fn plain_letters(text: &str) -> String {
 /// What runs say to people and wait for. A task is its place in its run, from 0.
 impl Store {
     /// Keeps the message of a task, to be sent, and that a reply to it is waited for; `None` when
-    /// it is kept already, or the run has ended.
+    /// it is kept already, or the run has ended. Of one that was refused in part before its run was
+    /// opened again what is not out.
     pub async fn keep_message(&self, new: NewMessage) -> Result<Option<StoredReply>> {
         self.write(move |tx| keep(tx, &new)).await
     }
@@ -111,7 +112,7 @@ impl Store {
                     _ => return Ok(SendState::NotYet),
                 }
             }
-            if ids.is_empty() {
+            if ids.is_empty() || rest::is_rest_due(tx, &turn)? {
                 return Ok(SendState::Unknown);
             }
             // Replies are forgotten in time; the run is not before it has ended.
@@ -288,7 +289,7 @@ fn schedule_key((workflow, times): (&str, &str)) -> String {
     format!("{workflow}\n{times}")
 }
 
-/// Keeps the message of a task.
+/// Keeps the message of a task, or the rest of it.
 pub(super) fn keep(tx: &Tx<'_>, new: &NewMessage) -> Result<Option<StoredReply>> {
     let texts = serde_json::to_string(&new.texts).unwrap_or_default();
     let kept = tx.execute(
@@ -306,7 +307,7 @@ pub(super) fn keep(tx: &Tx<'_>, new: &NewMessage) -> Result<Option<StoredReply>>
         ],
     )?;
     if kept == 0 {
-        return Ok(None);
+        return rest::keep_rest(tx, new);
     }
     keep_telling(tx, &new.channel, &new.telling).map(Some)
 }

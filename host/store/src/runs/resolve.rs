@@ -44,7 +44,7 @@ pub(crate) fn resolve(
         let (run, n): (String, i64) = (row.get(0)?, row.get(1)?);
         let (turn, texts): (String, String) = (row.get(2)?, row.get(3)?);
         let (messages, is_open): (Option<String>, bool) = (row.get(4)?, row.get(5)?);
-        let ids = match messages {
+        let ids = match messages.filter(|ids| !ids.is_empty()) {
             Some(ids) => ids,
             None => tx.query_rows(sent, [&turn], |row| row.get::<String>(0))?.join(","),
         };

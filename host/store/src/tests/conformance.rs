@@ -127,6 +127,7 @@ macro_rules! conformance {
                 of_two_runs_that_wait_each_has_its_own_end
                 a_promise_is_of_one_run_alone
                 what_could_not_be_sent_is_sent_anew_when_its_run_is_opened_again
+                of_what_was_refused_in_part_the_rest_alone_is_sent_anew
                 a_run_that_is_opened_again_does_not_wait_for_what_went_on_without_a_reply
                 a_second_wait_for_the_same_message_has_its_own_time
                 a_wait_is_of_one_task_that_runs

@@ -105,6 +105,32 @@ async fn a_message_that_is_refused_fails_its_task_and_goes_out_when_the_run_is_r
     Ok(())
 }
 
+/// What is out of it stays so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn of_a_message_that_is_refused_in_part_the_rest_goes_out_when_the_run_is_resumed() -> anyhow::Result<()>
+{
+    let (first, second) = ("a".repeat(4096), "b".repeat(20));
+    let text = format!(
+        "workflow: tell\non: {{ command: tell }}\ntasks:\n\
+         \x20 - {{ id: say, send: {{ to: \"telegram:{BEN}\", text: \"{first}{second}\" }} }}\n\
+         output: \"told by {{{{ tasks.say.output.messageId }}}}\"\n"
+    );
+    let world = World::running(&[&text]).await?;
+    let of_the_second = Target::method("sendMessage").with("text", &second);
+    world.server.fault(of_the_second, usize::MAX, Fault::blocked_by_user());
+    let asked = world.ask("/tell");
+    world.answer(&asked, "send_failed: ").await?;
+    world.stands("failed").await?;
+    assert_eq!(world.texts_to(BEN), [first.as_str()]);
+    world.server.clear_faults();
+    let resumed = world.home.run(&["workflow", "resume", &world.run_id()]);
+    assert_eq!(resumed.code, Some(4), "{resumed:?}");
+    let begun = world.said_to(BEN, &first).await?;
+    world.answer(&asked, &format!("told by {}", begun.message_id)).await?;
+    assert_eq!(world.texts_to(BEN), [first, second]);
+    Ok(())
+}
+
 /// Each task of it may need the chat, such as this one, which writes to its person.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_a_chat_began_goes_on_in_serve_when_it_is_resumed_and_its_end_is_told() -> anyhow::Result<()> {

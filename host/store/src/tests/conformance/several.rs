@@ -116,6 +116,52 @@ pub(super) async fn what_could_not_be_sent_is_sent_anew_when_its_run_is_opened_a
     assert_eq!(store.keep_message(message("w-4")).await.expect("asked"), None, "kept once");
 }
 
+pub(super) async fn of_what_was_refused_in_part_the_rest_alone_is_sent_anew<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let store = &fixture.store;
+    let text = |words: &str| NewPart { kind: PartKind::Text, body: words.into() };
+    let files = |body: serde_json::Value| NewPart { kind: PartKind::Attachment, body: body.to_string() };
+    let whole = || {
+        let captioned = files(json!({ "caption": "one", "files": [] }));
+        let parts = vec![captioned, text("two"), text("two"), text("three")];
+        let mut new = message("w-1");
+        new.texts = parts.iter().map(|part| part_letters(&part.body)).collect();
+        new.telling.reply.parts = parts;
+        new
+    };
+    assert!(store.begin_run(run("w-1"), 9).await.expect("begun"));
+    store.begin_task("w-1", 0).await.expect("begun");
+    let kept = store.keep_message(whole()).await.expect("kept").expect("the first time");
+    let state = async || store.load_send_state(&kept.turn).await.expect("asked");
+    // The files are refused: what they say goes out by itself. So is a text in the middle.
+    let instead = vec![text("one")];
+    let instead = store.mark_part_failed(&kept.turn, 0, "too large", instead).await.expect("noted");
+    store.mark_part_sent(&kept.turn, 1, "77").await.expect("noted");
+    store.mark_part_failed(&kept.turn, 2, "blocked", Vec::new()).await.expect("noted");
+    store.mark_part_sent(&kept.turn, 3, "78").await.expect("noted");
+    store.mark_part_sent(&kept.turn, instead[0].n, "79").await.expect("noted");
+    assert!(matches!(state().await, SendState::Failed(_)));
+    assert!(store.reopen_run("w-1").await.expect("reopened"));
+    // A crash comes before the rest is kept.
+    assert!(store.reopen_run("w-1").await.expect("reopened"));
+    assert_eq!(state().await, SendState::Unknown);
+    assert_eq!(store.load_unsent(&kept.turn).await.expect("asked"), None, "the rest is not kept");
+    store.begin_task("w-1", 0).await.expect("begun");
+    let rest = store.keep_message(whole()).await.expect("kept").expect("the rest");
+    let bodies: Vec<_> = rest.parts.iter().map(|part| part.body.as_str()).collect();
+    assert_eq!(bodies, ["{\"files\":[]}", "two"]);
+    assert_eq!(store.keep_message(whole()).await.expect("asked"), None, "kept once");
+    // It is refused in part once more.
+    store.mark_part_sent(&kept.turn, rest.parts[0].n, "80").await.expect("noted");
+    store.mark_part_failed(&kept.turn, rest.parts[1].n, "blocked", Vec::new()).await.expect("noted");
+    assert!(store.reopen_run("w-1").await.expect("reopened"));
+    let rest = store.keep_message(whole()).await.expect("kept").expect("the rest");
+    assert_eq!(rest.parts.iter().map(|part| part.body.as_str()).collect::<Vec<_>>(), ["two"]);
+    store.mark_part_sent(&kept.turn, rest.parts[0].n, "81").await.expect("noted");
+    let out = ["77", "78", "79", "80", "81"].map(str::to_owned).to_vec();
+    assert_eq!(state().await, SendState::Out(out));
+}
+
 pub(super) async fn a_run_that_is_opened_again_waits_again_and_keeps_what_was_said<E: Engine>() {
     let fixture = two::<E>().await;
     let store = &fixture.store;

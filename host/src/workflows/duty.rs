@@ -65,12 +65,16 @@ impl UnsettledRuns {
         match tokio::task::spawn_blocking(settle).await.unwrap_or_else(|error| Err(error.to_string())) {
             Ok(()) => (self.waiting, self.said) = (None, None),
             Err(error) => {
+                let left = store.runs_in_calls().await?;
                 if is_new {
-                    let left = store.runs_in_calls().await?;
                     self.waiting = Some(left.difference(carried).cloned().collect());
                 }
-                if let Some(runs) = self.name_waiting(is_new) {
-                    tracing::warn!(error, runs, "runs that had begun a call wait until the audit is settled");
+                if let Some(runs) = self.name_waiting(is_new, &left) {
+                    tracing::warn!(
+                        error,
+                        runs,
+                        "runs that had begun a call wait until the audit is settled; workflow cancel ends one"
+                    );
                 }
             }
         }
@@ -79,9 +83,10 @@ impl UnsettledRuns {
     }
 
     /// The runs that wait, where that is to be said now: at first, and every few minutes as long as
-    /// there are some.
-    fn name_waiting(&mut self, is_new: bool) -> Option<String> {
-        let waiting: Vec<&str> = self.waiting.iter().flatten().map(String::as_str).collect();
+    /// there are some. Of those that waited `left` has what nobody has ended meanwhile.
+    fn name_waiting(&mut self, is_new: bool, left: &BTreeSet<String>) -> Option<String> {
+        let waiting = self.waiting.iter().flatten().filter(|run| left.contains(*run));
+        let waiting: Vec<&str> = waiting.map(String::as_str).collect();
         let is_due = !waiting.is_empty() && self.said.is_none_or(|said| said.elapsed() >= SAID_EVERY);
         if !is_new && !is_due {
             return None;
@@ -122,17 +127,26 @@ mod tests {
 
     #[test]
     fn runs_that_wait_are_named_at_first_and_every_few_minutes() {
-        let waiting = Some(BTreeSet::from(["w-1".to_owned(), "w-2".to_owned()]));
-        let mut unsettled = UnsettledRuns { waiting, ..UnsettledRuns::default() };
-        assert_eq!(unsettled.name_waiting(true).as_deref(), Some("w-1, w-2"));
-        assert_eq!(unsettled.name_waiting(false), None, "with each try it would be too often");
-        unsettled.said = unsettled.said.and_then(|said| said.checked_sub(SAID_EVERY));
-        assert_eq!(unsettled.name_waiting(false).as_deref(), Some("w-1, w-2"));
+        let both = BTreeSet::from(["w-1".to_owned(), "w-2".to_owned()]);
+        let mut unsettled = UnsettledRuns { waiting: Some(both.clone()), ..UnsettledRuns::default() };
+        let pass = |unsettled: &mut UnsettledRuns| {
+            unsettled.said = unsettled.said.and_then(|said| said.checked_sub(SAID_EVERY));
+        };
+        assert_eq!(unsettled.name_waiting(true, &both).as_deref(), Some("w-1, w-2"));
+        assert_eq!(unsettled.name_waiting(false, &both), None, "with each try it would be too often");
+        pass(&mut unsettled);
+        assert_eq!(unsettled.name_waiting(false, &both).as_deref(), Some("w-1, w-2"));
+        // Somebody cancels one, then the other.
+        pass(&mut unsettled);
+        let one = BTreeSet::from(["w-2".to_owned()]);
+        assert_eq!(unsettled.name_waiting(false, &one).as_deref(), Some("w-2"));
+        pass(&mut unsettled);
+        assert_eq!(unsettled.name_waiting(false, &BTreeSet::new()), None);
         // Where none waits the audit alone is told of, once.
         let mut unsettled = UnsettledRuns { waiting: Some(BTreeSet::new()), ..UnsettledRuns::default() };
-        assert_eq!(unsettled.name_waiting(true).as_deref(), Some("none"));
+        assert_eq!(unsettled.name_waiting(true, &both).as_deref(), Some("none"));
         unsettled.said = None;
-        assert_eq!(unsettled.name_waiting(false), None);
+        assert_eq!(unsettled.name_waiting(false, &both), None);
     }
 
     #[test]

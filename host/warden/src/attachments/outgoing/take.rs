@@ -225,10 +225,11 @@ impl Addition {
         let first = copied.first().map(|copied| copied.what().to_owned()).unwrap_or_default();
         let failed = |source| OutgoingError::Failed { what: first.clone(), source };
         let limit = self.outgoing.limits.max_held_bytes;
+        // Also where there is no room: another node may have left what takes it.
+        turns.swept = false;
         if inner.place.bytes(&turns.left).map_err(failed)?.saturating_add(bytes) > limit.0 {
             return Err(OutgoingError::Full { limit });
         }
-        turns.swept = false;
         let mut added = Vec::new();
         for CopiedBytes { temp, path, attachment } in copied {
             inner.place.keep(temp, &attachment.sha256).map_err(failed)?;

@@ -384,6 +384,25 @@ fn what_is_out_does_not_count_though_another_node_might_need_it() {
     assert_eq!(f.add(&turn(6), &[("a", "0123456789")]).expect_err("full").code, ErrorCode::NoSpace);
 }
 
+/// It has added nothing since it swept last.
+#[test]
+fn a_node_that_finds_no_room_sweeps_what_another_one_has_left() {
+    let mut f = Fixture::new();
+    let open =
+        |f: &Fixture| Outgoing::open_with_nodes(&f.dir.path().join("outgoing"), LIMITS).expect("it opens");
+    f.outgoing = open(&f);
+    f.sweep(&[]);
+    let gone = open(&f);
+    let node = std::mem::replace(&mut f.outgoing, gone);
+    for n in 0..4 {
+        f.add(&turn(n), &[("a", &format!("{n}123456789"))]).expect("taken");
+    }
+    f.outgoing = node;
+    assert_eq!(f.add(&turn(5), &[("a", "x")]).expect_err("full").code, ErrorCode::NoSpace);
+    f.sweep(&[]);
+    f.add(&turn(5), &[("a", "x")]).expect("what is out takes no room");
+}
+
 /// The machine of the node that sweeps is years ahead of the clock that the nodes share.
 #[test]
 fn a_node_that_is_ahead_removes_no_blob_that_another_one_has_just_written() {

@@ -1,6 +1,6 @@
 //! Which of several nodes looks after runs: it begins those that are due, ends waits, tells ends.
 
-use cofferdam_store::{Store, StoreError};
+use cofferdam_store::{RunsToGoOn, Store, StoreError};
 use cofferdam_warden::calls::{SETTLE_LOOK, Warden};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -96,14 +96,13 @@ impl UnsettledRuns {
         Some(named)
     }
 
-    /// Those of the runs that go on now. `here` is what [`Store::settled_here`] has once they were
-    /// looked up: the nodes whose files are here, and none where all have the same files.
-    pub(super) fn settled(&self, runs: Vec<String>, here: &Option<BTreeSet<String>>) -> Vec<String> {
+    /// Those of the runs that go on now.
+    pub(super) fn settled(&self, due: RunsToGoOn) -> Vec<String> {
         // What has come with the files of another node just now waits for its audit.
-        if here.is_some() && !self.is_of(here) {
+        if due.nodes.is_some() && !self.is_of(&due.nodes) {
             return Vec::new();
         }
-        runs.into_iter().filter(|run| !self.has(run)).collect()
+        due.runs.into_iter().filter(|run| !self.has(run)).collect()
     }
 
     /// Whether runs of these nodes, as [`Store::settled_here`] has them, were looked at.
@@ -161,14 +160,15 @@ mod tests {
     #[test]
     fn no_run_goes_on_that_may_have_come_with_the_files_of_a_node_that_was_not_looked_at() {
         let runs = || vec!["w-1".to_owned(), "w-2".to_owned()];
+        let due = |nodes| RunsToGoOn { runs: runs(), nodes };
         let waiting = Some(BTreeSet::from(["w-1".to_owned()]));
         let unsettled = UnsettledRuns { of: Some(nodes(&["a"])), waiting, ..UnsettledRuns::default() };
-        assert_eq!(unsettled.settled(runs(), &nodes(&["a"])), ["w-2"], "the other one waits");
-        let come_since = unsettled.settled(runs(), &nodes(&["a", "b"]));
+        assert_eq!(unsettled.settled(due(nodes(&["a"]))), ["w-2"], "the other one waits");
+        let come_since = unsettled.settled(due(nodes(&["a", "b"])));
         assert!(come_since.is_empty(), "nobody knows whose they are: {come_since:?}");
         let unsettled = UnsettledRuns::default();
-        let unknown = unsettled.settled(runs(), &nodes(&["a"]));
+        let unknown = unsettled.settled(due(nodes(&["a"])));
         assert!(unknown.is_empty(), "nothing was looked at: {unknown:?}");
-        assert_eq!(unsettled.settled(runs(), &None), runs(), "no files come to a node that shares them");
+        assert_eq!(unsettled.settled(due(None)), runs(), "no files come to a node that shares them");
     }
 }

@@ -217,11 +217,8 @@ impl WorkflowService {
     ) -> Result<(), StoreError> {
         let deadline = self.0.executors.borrow().deadline.0.as_millis();
         let deadline = i64::try_from(deadline).unwrap_or(i64::MAX);
-        let store = &self.0.store;
-        let runs = store.runs_to_go_on(now_ms(), deadline).await?;
-        // Looked up after the runs: each of them has come with the files of one of these nodes.
-        let here = if runs.is_empty() || !store.has_homes() { None } else { store.settled_here().await? };
-        for id in unsettled.settled(runs, &here) {
+        let due = self.0.store.runs_to_go_on(now_ms(), deadline).await?;
+        for id in unsettled.settled(due) {
             if carried.insert(id.clone()) {
                 let this = self.clone();
                 tasks.spawn(async move {

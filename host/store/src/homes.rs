@@ -71,6 +71,13 @@ pub(super) fn may_begin_here(tx: &Tx<'_>, (channel, sender): (&str, &str), seq: 
     tx.exists(&may, params![seq, own])
 }
 
+/// What [`Store::settled_here`] has.
+pub(super) fn load_settled_nodes(tx: &Tx<'_>) -> Result<Option<BTreeSet<String>>> {
+    let Some(own) = tx.home() else { return Ok(None) };
+    let given = tx.query_rows("SELECT node FROM heir WHERE heir = ?1", [own], |row| row.get(0))?;
+    Ok(Some(given.into_iter().chain([own.to_owned()]).collect()))
+}
+
 /// Gives somebody a home who has none; the channel is named as in the inbox, `telegram-1`.
 pub(super) fn give_home(tx: &Tx<'_>, channel: &str, sender: &str) -> Result<()> {
     let platform = channel.split('-').next().unwrap_or_default();
@@ -155,12 +162,7 @@ impl Store {
     /// calls of another one have published shows in that one's workspace alone. None where all have
     /// the same files, so that any node settles any audit.
     pub async fn settled_here(&self) -> Result<Option<BTreeSet<String>>> {
-        self.read(|tx| {
-            let Some(own) = tx.home() else { return Ok(None) };
-            let given = tx.query_rows("SELECT node FROM heir WHERE heir = ?1", [own], |row| row.get(0))?;
-            Ok(Some(given.into_iter().chain([own.to_owned()]).collect()))
-        })
-        .await
+        self.read(load_settled_nodes).await
     }
 
     /// The other node that has the files of a run, if one has.

@@ -15,7 +15,7 @@ mod turns;
 
 use super::tx::Tx;
 use kept::load_run;
-pub use people::{NewMessage, NewWait, SendState, WaitState, plain_letters};
+pub use people::{NewMessage, NewWait, RunsToGoOn, SendState, WaitState, plain_letters};
 pub(super) use resolve::resolve;
 pub use rest::part_letters;
 pub(super) use rest::{is_rest_due, note_replacements};

@@ -8,7 +8,7 @@ use super::{due, rest};
 use crate::replies::{keep_reply, keep_telling};
 use crate::tx::{Row, Tx};
 use crate::value::params;
-use crate::{AnswerTo, NewReply, NewTelling, Result, Store, StoredReply, now_ms};
+use crate::{AnswerTo, NewReply, NewTelling, Result, Store, StoredReply, homes, now_ms};
 use cofferdam_core::id::TurnId;
 use std::collections::BTreeSet;
 
@@ -81,6 +81,16 @@ pub enum WaitState {
     TimedOut,
 }
 
+/// The runs that have something to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunsToGoOn {
+    /// Their ids, the oldest first.
+    pub runs: Vec<String>,
+    /// What [`Store::settled_here`] has at that moment: each of the runs has come with the files of
+    /// one of these nodes.
+    pub nodes: Option<BTreeSet<String>>,
+}
+
 /// The letters and digits of a text: what a platform gives back of it, however it was written
 /// there.
 pub fn plain_letters(text: &str) -> String {
@@ -139,9 +149,14 @@ impl Store {
     /// that wait for a reply and have time left; where nodes have workspaces of their own, those
     /// whose files are here. `deadline` is how long a run may take, in
     /// milliseconds.
-    pub async fn runs_to_go_on(&self, now: i64, deadline: i64) -> Result<Vec<String>> {
+    pub async fn runs_to_go_on(&self, now: i64, deadline: i64) -> Result<RunsToGoOn> {
         self.read(move |tx| {
-            tx.query_rows(&due::to_go_on(tx.home()), params![now, deadline, tx.home()], |row| row.get(0))
+            let due = due::to_go_on(tx.home());
+            let runs: Vec<String> =
+                tx.query_rows(&due, params![now, deadline, tx.home()], |row| row.get(0))?;
+            // Looked up after the runs: files may come between the two.
+            let nodes = if runs.is_empty() { None } else { homes::load_settled_nodes(tx)? };
+            Ok(RunsToGoOn { runs, nodes })
         })
         .await
     }

@@ -223,7 +223,7 @@ async fn runs_of_a_node_go_on_at_the_one_that_has_its_files_now() {
     }
     // Tests beside this one set the clock of the process.
     fixture.sql("UPDATE run SET began_at = began_at - 60000 WHERE run = 'w-1'");
-    let here = async |store: &Store| store.runs_to_go_on(now_ms(), 60_000).await.expect("asked");
+    let here = async |store: &Store| store.runs_to_go_on(now_ms(), 60_000).await.expect("asked").runs;
     let elsewhere = async |run: &str| a.run_elsewhere(run).await.expect("asked");
     assert_eq!((here(&a).await, here(&b).await), (vec!["w-2".to_owned()], vec!["w-1".to_owned()]));
     assert_eq!((elsewhere("w-2").await, elsewhere("w-3").await), (None, Some("b".to_owned())));
@@ -231,6 +231,10 @@ async fn runs_of_a_node_go_on_at_the_one_that_has_its_files_now() {
     assert_eq!(here(&a).await, ["w-2"], "that it is away changes nothing");
     assert_eq!(look(|| a.move_homes("b", "a")).expect("moved"), (1, 1));
     assert_eq!(here(&a).await, ["w-1", "w-2"], "the oldest first");
+    // Who goes on with them has to know whose audit tells of their calls.
+    let of = async |store: &Store| store.runs_to_go_on(now_ms(), 60_000).await.expect("asked").nodes;
+    let both = std::collections::BTreeSet::from(["a", "b"].map(str::to_owned));
+    assert_eq!(of(&a).await, Some(both));
     assert_eq!(elsewhere("w-3").await, None, "who called `cofferdam run` there resumes it here");
     let again = join_with_home(&fixture.engine.location, "b").expect("without files");
     assert_eq!(here(&again).await, [""; 0], "it comes back to nothing of that");

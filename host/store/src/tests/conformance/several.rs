@@ -30,7 +30,7 @@ pub(super) async fn of_two_runs_that_ask_the_same_each_has_its_own_reply<E: Engi
     let store = &fixture.store;
     // Not by its words: it is another message than the one that was asked last.
     store.persist(CHANNEL, vec![answering(1, "ben", "77", "Edited")]).await.expect("kept");
-    assert_eq!(store.runs_to_go_on(now_ms(), 9 * HOUR).await.expect("asked"), ["w-1"]);
+    assert_eq!(store.runs_to_go_on(now_ms(), 9 * HOUR).await.expect("asked").runs, ["w-1"]);
     assert_eq!(
         store.wait(wait("w-1"), now_ms()).await.expect("asked"),
         WaitState::Replied("{\"n\":1}".into())
@@ -50,7 +50,7 @@ pub(super) async fn of_two_runs_that_wait_each_has_its_own_end<E: Engine>() {
     let store = &fixture.store;
     // The first one's time is over, and so somebody else ends alone.
     let later = now_ms() + HOUR + 1;
-    assert_eq!(store.runs_to_go_on(later, 9 * HOUR).await.expect("asked"), ["w-1"]);
+    assert_eq!(store.runs_to_go_on(later, 9 * HOUR).await.expect("asked").runs, ["w-1"]);
     assert_eq!(store.wait(wait("w-1"), later).await.expect("asked"), WaitState::TimedOut);
     let still = store.wait(wait("w-2"), later).await.expect("asked");
     assert!(matches!(still, WaitState::Open { begins: false, .. }), "{still:?}");
@@ -240,7 +240,9 @@ pub(super) async fn a_second_wait_for_the_same_message_has_its_own_time<E: Engin
         if !is_early {
             let began = store.wait(second.clone(), later).await.expect("waits");
             assert!(matches!(began, WaitState::Open { begins: true, .. }), "{began:?}");
-            assert!(!store.runs_to_go_on(later, 9 * HOUR).await.expect("asked").contains(&id.to_owned()));
+            assert!(
+                !store.runs_to_go_on(later, 9 * HOUR).await.expect("asked").runs.contains(&id.to_owned())
+            );
             reply().await;
         }
         let resolved = store.wait(second, later).await.expect("asked");

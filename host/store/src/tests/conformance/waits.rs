@@ -85,13 +85,13 @@ pub(super) async fn pending<E: Engine>(fixture: &Fixture<E>) -> Vec<i64> {
 pub(super) async fn a_reply_resolves_a_wait_once_and_is_answered_by_nobody<E: Engine>() {
     let fixture = waiting::<E>("w-1").await;
     let store = &fixture.store;
-    assert!(store.runs_to_go_on(now_ms(), HOUR).await.expect("asked").is_empty(), "it waits");
+    assert!(store.runs_to_go_on(now_ms(), HOUR).await.expect("asked").runs.is_empty(), "it waits");
     assert_eq!(store.runs_in_calls().await.expect("asked"), BTreeSet::new(), "for nothing else");
     let of_others = [answering(1, "eve", "77", "When is it?"), answering(2, "ben", "78", "Another")];
     store.persist(CHANNEL, of_others.to_vec()).await.expect("kept");
     assert_eq!(pending(&fixture).await, [1, 2]);
     store.persist(CHANNEL, vec![answering(3, "ben", "77", "When is it?")]).await.expect("kept");
-    assert_eq!(store.runs_to_go_on(now_ms(), HOUR).await.expect("asked"), ["w-1"]);
+    assert_eq!(store.runs_to_go_on(now_ms(), HOUR).await.expect("asked").runs, ["w-1"]);
     assert_eq!(store.runs_in_calls().await.expect("asked"), BTreeSet::from(["w-1".to_owned()]));
     let fixture = fixture.restart();
     let store = &fixture.store;
@@ -151,13 +151,13 @@ pub(super) async fn an_album_is_one_reply_once_all_of_it_has_come<E: Engine>() {
     let now = now_ms();
     for (update_id, text) in [(1, ""), (2, "noon"), (3, "or later")] {
         store.persist(CHANNEL, vec![part(update_id, text)]).await.expect("kept");
-        assert!(store.runs_to_go_on(now, HOUR).await.expect("asked").is_empty(), "more may come");
+        assert!(store.runs_to_go_on(now, HOUR).await.expect("asked").runs.is_empty(), "more may come");
         let still = store.wait(wait("w-1"), now).await.expect("asked");
         assert!(matches!(still, WaitState::Open { begins: false, .. }), "{still:?}");
     }
     assert_eq!(pending(&fixture).await, [0_i64; 0]);
     let later = now_ms() + 2_000;
-    assert_eq!(store.runs_to_go_on(later, HOUR).await.expect("asked"), ["w-1"]);
+    assert_eq!(store.runs_to_go_on(later, HOUR).await.expect("asked").runs, ["w-1"]);
     let all = json!({ "text": "noon", "files": [1, 2, 3] }).to_string();
     assert_eq!(store.wait(wait("w-1"), later).await.expect("asked"), WaitState::Replied(all));
     let files = store.files_of_reply("w-1", 0).await.expect("asked");
@@ -173,7 +173,7 @@ pub(super) async fn of_a_reply_a_timeout_and_an_end_one_counts<E: Engine>() {
     let fixture = waiting::<E>("w-1").await;
     let store = &fixture.store;
     let later = now_ms() + 2 * HOUR;
-    assert_eq!(store.runs_to_go_on(later, 9 * HOUR).await.expect("asked"), ["w-1"], "its time is over");
+    assert_eq!(store.runs_to_go_on(later, 9 * HOUR).await.expect("asked").runs, ["w-1"], "its time is over");
     assert_eq!(store.wait(wait("w-1"), later).await.expect("asked"), WaitState::TimedOut);
     store.persist(CHANNEL, vec![answering(1, "ben", "77", "When is it?")]).await.expect("kept");
     assert_eq!(pending(&fixture).await, [1], "too late");
@@ -233,9 +233,9 @@ pub(super) async fn the_end_of_a_run_is_told_once_where_that_was_promised<E: Eng
     store.begin_run(runs::new("w-3"), 9).await.expect("begun");
     assert!(store.begin_task("w-3", 0).await.expect("asked"));
     assert_eq!(store.runs_in_calls().await.expect("asked"), BTreeSet::new());
-    assert!(store.runs_to_go_on(now_ms(), HOUR).await.expect("asked").is_empty());
+    assert!(store.runs_to_go_on(now_ms(), HOUR).await.expect("asked").runs.is_empty());
     assert!(store.hand_over_run("w-3").await.expect("asked"));
-    assert_eq!(store.runs_to_go_on(now_ms(), HOUR).await.expect("asked"), ["w-3"]);
+    assert_eq!(store.runs_to_go_on(now_ms(), HOUR).await.expect("asked").runs, ["w-3"]);
     assert_eq!(store.runs_in_calls().await.expect("asked"), BTreeSet::from(["w-3".to_owned()]));
     // What a task itself asks somebody is no call.
     let asked = NewWait { task: 0, of: None, ..wait("w-3") };

@@ -2,8 +2,10 @@
 //! unasked.
 
 use super::changing::{denies, does, get, put};
-use super::check::{Gateway, bytes, home, refuses, special, tree, works};
+use super::check::{Gateway, bytes, home, is_refusal, refuses, special, tree, works};
 use super::namespace::{Namespace, available};
+use super::paused::Call;
+use super::tracer;
 use rustix::fs::FileType;
 use serde_json::json;
 use std::fs;
@@ -161,5 +163,31 @@ fn to_another_filesystem_a_file_is_copied_with_its_mode_and_time_and_the_source_
         let back = moves(to, "/shared/a", "false");
         assert_eq!(back.code, Some(0), "{back:?}");
     }
+    works(&inside);
+}
+
+#[test]
+fn to_another_filesystem_nothing_goes_of_a_file_that_the_disk_does_not_give() {
+    let test = "files::move_::to_another_filesystem_nothing_goes_of_a_file_that_the_disk_does_not_give";
+    if !available(test) || !tracer::available(test) {
+        return;
+    }
+    let inside = Namespace::new(
+        "mkdir -p workspace/shared; mount -t tmpfs none workspace/tmp; echo content > workspace/shared/a",
+    );
+    let arguments = json!({ "from": "/shared/a", "to": "/tmp/a" });
+    let call = Call { tool: "file_move", arguments, attached: Vec::new() };
+    // Some kernels copy from one filesystem to another by themselves.
+    let by_hand = "inject=copy_file_range:error=EXDEV".to_owned();
+    let traced = tracer::run(&inside, &call, std::slice::from_ref(&by_hand));
+    assert_eq!(traced.ran.code, Some(0), "{:?}", traced.ran);
+    let mut reads = traced.seen.iter().filter(|seen| seen.name == "pread64");
+    let read = reads.find(|seen| seen.text.contains("/shared/a>")).expect("it reads the file");
+    inside.sh("mv workspace/tmp/a workspace/shared/a");
+    let before = tree(&inside.host("/"));
+    let ran = tracer::run(&inside, &call, &[by_hand, read.meets("error=EIO")]).ran;
+    is_refusal(&inside, &ran, "read_failed");
+    assert!(ran.message().contains("reading what this change needs failed"), "{ran:?}");
+    assert_eq!(tree(&inside.host("/")), before, "{ran:?}");
     works(&inside);
 }

@@ -137,3 +137,17 @@ async fn words_come_from_stdin_too() -> anyhow::Result<()> {
     assert_eq!((ran.code, ran.json(), sent.text.as_str()), (Some(0), told(&sent), "two\nlines"), "{ran:?}");
     world.end(1)
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_fifo_for_the_lock_of_a_gateway_is_told_and_not_waited_for() -> anyhow::Result<()> {
+    let world = World::stopped(|home| home).await?;
+    world.server.open_chat(ANN);
+    std::fs::create_dir_all(world.home.state())?;
+    // Nobody is at its other end.
+    rustix::fs::mkfifoat(rustix::fs::CWD, world.home.state().join("serve.lock"), 0o600.into())?;
+    let ran = say(&world, &[&format!("telegram:{ANN}"), "hello"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
+    assert!(ran.stderr.contains("serve.lock: it is not a regular file"), "{ran:?}");
+    assert!(world.server.sent_messages().is_empty(), "it has the state for itself, or sends nothing");
+    Ok(())
+}

@@ -120,6 +120,23 @@ async fn a_message_of_a_task_holds_no_secret_of_the_gateway() -> anyhow::Result<
     Ok(())
 }
 
+/// Its length is that of what is written.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_message_of_a_task_that_is_too_long_for_a_secret_alone_goes_out() -> anyhow::Result<()> {
+    let long = "x".repeat((32 << 10) - 4);
+    let text = format!(
+        "workflow: tell\non: {{ command: tell }}\n\
+         input: {{ type: object, properties: {{ word: {{ type: string }} }}, required: [word] }}\n\
+         tasks: [{{ id: a, send: {{ to: \"telegram:{BEN}\", text: \"{long} {{{{ input.word }}}}\" }} }}]\n\
+         output: told\n"
+    );
+    let world = World::running(&[&text]).await?;
+    let asked = world.ask(&format!("/tell word=\"{}\"", world.server.token()));
+    world.answer(&asked, "told").await?;
+    assert_eq!(world.texts_to(BEN).concat(), format!("{long} ***"));
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn nobody_who_is_not_served_is_written_to() -> anyhow::Result<()> {
     let to = |whom: &str| {

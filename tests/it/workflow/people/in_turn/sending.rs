@@ -127,6 +127,22 @@ async fn a_message_of_a_call_holds_no_secret_of_the_gateway() -> anyhow::Result<
     Ok(())
 }
 
+/// Its length is that of what is written.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_message_of_a_call_that_is_too_long_for_a_secret_alone_goes_out() -> anyhow::Result<()> {
+    let (world, llm) = agent(|_| Turn::say("It is out.")).await?;
+    let long = "x".repeat((32 << 10) - 4);
+    let text = format!("{long} {}", world.server.token());
+    let send = Call::new("message_send", json!({ "to": format!("telegram:{ANN}"), "text": text }));
+    llm.script([Turn::calls([send])]);
+    let asked = world.ask("send it");
+    world.answer(&asked, "It is out.").await?;
+    // What is shown of the turn may stand between its parts.
+    let parts = world.texts_to(ANN).into_iter().filter(|text| text.starts_with('x'));
+    assert_eq!(parts.collect::<String>(), format!("{long} ***"));
+    Ok(())
+}
+
 #[test]
 fn where_nobody_is_reached_it_says_so() {
     let home = Home::new();

@@ -54,6 +54,17 @@ impl Store {
         self.commit_along(move |tx| add(tx, &whose, n, &body, tokens)).await
     }
 
+    /// The same for the line that answers the last request of its session: with it, blobs that were
+    /// held for a retry are held no more.
+    pub async fn add_answer(&self, whose: &WhoseTurn, n: usize, body: String, tokens: u64) -> Result<()> {
+        let whose = whose.clone();
+        self.commit_along(move |tx| {
+            add(tx, &whose, n, &body, tokens)?;
+            outgoing::forget(tx, &outgoing::retry_key(whose.session.as_str()))
+        })
+        .await
+    }
+
     /// Puts one line in the place of all before the first one of `kept_from`, and charges for it;
     /// without a line of that nothing changes.
     pub async fn replace_lines(

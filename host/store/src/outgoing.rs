@@ -24,12 +24,6 @@ impl Store {
         let (holder, files) = (holder.key(), files.to_vec());
         self.write(move |tx| hold(tx, &holder, &files)).await
     }
-
-    /// Notes that the holder needs none any more.
-    pub async fn let_go(&self, holder: &BlobHolder) -> Result<()> {
-        let holder = holder.key();
-        self.write(move |tx| forget(tx, &holder)).await
-    }
 }
 
 impl BlobHolder {

@@ -73,6 +73,18 @@ pub enum HistoryEntry {
     },
 }
 
+impl HistoryEntry {
+    /// The answer to a request, if it is one: what is said without asking for a tool.
+    pub(super) fn answer(&self) -> Option<&str> {
+        match self {
+            Self::Assistant { text, tool_calls } if tool_calls.is_empty() => {
+                Some(text.as_deref().unwrap_or_default())
+            }
+            _ => None,
+        }
+    }
+}
+
 /// What a task shows besides its texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TaskAttachments {

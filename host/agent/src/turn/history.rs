@@ -60,6 +60,7 @@ impl History {
 
     /// Keeps entry `n` of a turn, counted from 0, and charges its tokens to its caller. Durable
     /// when it returns, where turns are; an entry that is there already stays, and costs nothing.
+    /// With an answer nothing is held for a retry any more.
     ///
     /// # Errors
     /// [`HistoryError`]; then nothing must follow from the entry.
@@ -72,7 +73,11 @@ impl History {
     ) -> Result<(), HistoryError> {
         #[cfg(test)]
         self.crash.before_entry().await;
-        self.store.add_line(whose, n, line::to_row(entry, besides, &whose.caller), besides.tokens).await?;
+        let row = line::to_row(entry, besides, &whose.caller);
+        match entry.answer() {
+            Some(_) => self.store.add_answer(whose, n, row, besides.tokens).await?,
+            None => self.store.add_line(whose, n, row, besides.tokens).await?,
+        }
         #[cfg(test)]
         self.crash.after_entry().await;
         Ok(())

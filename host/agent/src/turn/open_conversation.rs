@@ -227,14 +227,9 @@ impl OpenConversation {
         &self.conversation.entries[self.start..]
     }
 
-    /// The answer, if the request has one. It ends with what is said without asking for a tool.
+    /// The answer, if the request has one, which ends with it.
     pub(super) fn answer(&self) -> Option<&str> {
-        match self.conversation.entries.last()? {
-            HistoryEntry::Assistant { text, tool_calls } if tool_calls.is_empty() => {
-                Some(text.as_deref().unwrap_or_default())
-            }
-            _ => None,
-        }
+        self.conversation.entries.last()?.answer()
     }
 
     /// Whether the turn itself has said anything yet.
@@ -313,15 +308,6 @@ impl OpenConversation {
             history.store.hold(&BlobHolder::Turn(whose.turn.clone()), &self.files).await?;
         }
         Ok(())
-    }
-
-    /// The request has its answer: nothing is retried.
-    pub(super) async fn end_retry(&self) {
-        let Some(HistoryPlace { history, whose, .. }) = &self.keeping else { return };
-        let retry = BlobHolder::Retry(whose.session.clone());
-        if let Err(error) = history.store.let_go(&retry).await.map_err(HistoryError::from) {
-            tracing::warn!(%error, "files that nobody retries stay for a while");
-        }
     }
 
     fn own_entries(&self) -> impl Iterator<Item = &HistoryEntry> {

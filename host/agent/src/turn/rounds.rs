@@ -133,7 +133,6 @@ impl<'a> Rounds<'a> {
             }
             Err(EarlyEnd::Answered(said)) => TurnEnd::from_text(self.close(said).await),
         };
-        self.talk.end_retry().await;
         TurnEnd { files: self.talk.files(), came: self.around.turn.attachments.clone(), ..said }
     }
 

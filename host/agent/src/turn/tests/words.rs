@@ -109,3 +109,16 @@ async fn a_retried_request_has_its_files_again_or_says_that_they_are_gone() {
     assert_eq!(world.run(found, &CancellationToken::new()).await, "done");
     assert_eq!(world.script.asked()[2], "u:save this[1]!");
 }
+
+#[tokio::test]
+async fn files_are_held_for_a_retry_until_the_next_answer() {
+    let fails = || Act::Fail(ProviderError::Unavailable("asleep".into()));
+    let world = World::new([Act::Call(vec![call("SEND")]), fails(), fails(), Act::Say("done")]);
+    let held = || world.history.store.blobs_in_use().expect("known").into_iter().collect::<Vec<_>>();
+    world.ask("1", "send it").await;
+    assert_eq!(held(), ["ab"]);
+    world.ask("2", "hello").await;
+    assert_eq!(held(), ["ab"], "nothing was answered");
+    assert_eq!(world.ask("3", "hello").await, "done");
+    assert_eq!(held(), [""; 0]);
+}

@@ -132,11 +132,26 @@ pub(super) async fn blobs_are_kept_for_a_retry_until_it_is_over<E: Engine>() {
     let fixture = fixture.restart();
     fixture.store.prune(now_ms()).await.expect("it");
     assert!(in_use(&fixture), "its own turn has ended");
-    fixture.store.hold(&BlobHolder::Turn(TurnId::new("t")), &[file("a")]).await.expect("it");
-    fixture.store.let_go(&retry).await.expect("it");
+    let retries = fixture.bound(2).await;
+    fixture.store.hold(&BlobHolder::Turn(retries.clone()), &[file("a")]).await.expect("it");
+    let add_answer = async |session: &str, n| {
+        let whose = whose(session, retries.as_str());
+        fixture.store.add_answer(&whose, n, "y".into(), 10).await.expect("added");
+    };
+    add_answer("s", 0).await;
     assert!(in_use(&fixture), "the turn that retries sends it");
-    fixture.store.let_go(&BlobHolder::Turn(TurnId::new("t"))).await.expect("it");
+    fixture.store.dismiss(&retries).await.expect("it");
+    assert!(!in_use(&fixture), "it was answered");
+    fixture.store.hold(&retry, &[file("a")]).await.expect("it");
+    add_answer("other", 1).await;
+    assert!(in_use(&fixture), "an answer elsewhere is none");
+    // Again after a crash: the line is there.
+    add_answer("s", 0).await;
     assert!(!in_use(&fixture));
+    assert_eq!(
+        (fixture.said("s", "").await, fixture.used("ann").await),
+        ("telegram-1-1:x telegram-1-2:y".to_owned(), (20, 0))
+    );
     fixture.store.hold(&retry, &[file("a")]).await.expect("it");
     fixture.store.forget_lines(&session).await.expect("it");
     assert!(!in_use(&fixture), "what is forgotten is not retried");

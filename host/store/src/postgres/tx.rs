@@ -28,14 +28,21 @@ const ROWS_AT_ONCE: usize = 64;
 
 /// Statements that are on their way at most, before one is waited for.
 const SENT_MAX: usize = 64;
-/// Fails where a node was taken out, so that what follows in the same breath fails. Who takes it
-/// out waits for this transaction, so that who takes its work over, also by looks that conflict
-/// with nothing, finds all that it has changed. The lock is in no renewal's way, which changes no
-/// key.
-const IS_THERE: &str = "SELECT 1 / count(*) FROM (SELECT 1 FROM node WHERE holder = $1 FOR KEY SHARE) AS own";
 
 /// Which transaction this is, for who must ask whether it was committed.
-const WHICH: &str = "SELECT pg_current_xact_id()";
+const WHICH: &str = "pg_current_xact_id()";
+
+/// A query that fails where a node was taken out, so that what follows in the same breath fails.
+/// Who takes it out waits for this transaction, so that who takes its work over, also by looks that
+/// conflict with nothing, finds all that it has changed. The lock is in no renewal's way, which
+/// changes no key. It also says [which](WHICH) transaction this is, where the server tells commits.
+fn fence_query(tells_commits: bool) -> String {
+    let which = if tells_commits { WHICH } else { "NULL" };
+    format!(
+        "SELECT 1 / count(*), CAST({which} AS text)
+         FROM (SELECT 1 FROM node WHERE holder = $1 FOR KEY SHARE) AS own"
+    )
+}
 
 /// What came of a commit.
 pub(super) enum Commit {
@@ -72,7 +79,7 @@ pub(in super::super) struct PgTx<'c> {
     state: Cell<TxState>,
     /// The server has refused to begin it.
     is_refused: Rc<Cell<bool>>,
-    /// What [`WHICH`] has told.
+    /// Which transaction this is, once the server has told it.
     number: Rc<OnceCell<String>>,
     /// What went out and was not waited for, in order.
     sent: RefCell<Vec<Sent<'c>>>,
@@ -106,8 +113,8 @@ impl<'c> PgTx<'c> {
         (node, home): (Option<&'c OwnNode>, Option<&'c str>),
         kind: TxKind,
     ) -> Result<Self> {
-        let fence = node.filter(|_| kind == TxKind::Fenced);
-        let fence = fence.map(|_| server.wait(client.prepare_typed_cached(IS_THERE, &[Type::TEXT])));
+        let fence = node.filter(|_| kind == TxKind::Fenced).map(|_| fence_query(server.tells_commits()));
+        let fence = fence.map(|fence| server.wait(client.prepare_typed_cached(&fence, &[Type::TEXT])));
         Ok(Self {
             client,
             server,
@@ -234,18 +241,20 @@ impl<'c> PgTx<'c> {
             is_refused.set(begun.is_err());
             begun.map(|()| Some(0))
         });
+        let number = self.number.clone();
         if let (Some(fence), Some(node)) = (self.fence.clone(), self.node) {
             self.send(async move {
-                match client.query(&fence, &[&node.holder]).await {
-                    Err(error) if error.code() == Some(&SqlState::DIVISION_BY_ZERO) => Ok(None),
-                    there => there.map(|_| Some(0)),
-                }
+                let there = match client.query_one(&fence, &[&node.holder]).await {
+                    Err(error) if error.code() == Some(&SqlState::DIVISION_BY_ZERO) => return Ok(None),
+                    there => there?,
+                };
+                let told: Option<String> = there.try_get(1)?;
+                told.into_iter().for_each(|told| _ = number.set(told));
+                Ok(Some(0))
             });
-        }
-        if self.kind != TxKind::Read && self.server.tells_commits() {
-            let number = self.number.clone();
+        } else if self.kind != TxKind::Read && self.server.tells_commits() {
             self.send(async move {
-                let rows = client.simple_query(WHICH).await?;
+                let rows = client.simple_query(&format!("SELECT {WHICH}")).await?;
                 let told = rows.iter().find_map(|row| match row {
                     SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
                     _ => None,

@@ -1,5 +1,6 @@
 //! Commits whose connection goes: what the server knows of them afterwards.
 
+use super::postgres::nodes::join;
 use super::postgres::{Schema, location, said};
 use super::*;
 use cofferdam_core::secret::Secret;
@@ -69,27 +70,49 @@ fn relay(
     let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
 }
 
-/// All that the server said from its last answer on is lost, so what the transaction is must have
-/// been known before.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_commit_whose_every_answer_was_lost_counts() {
-    let Some(server) = shared("a_commit_whose_every_answer_was_lost") else { return };
-    let (dir, loses) = (tempfile::tempdir().expect("a folder"), Arc::new(AtomicBool::new(false)));
+/// A new schema behind a way that [loses](begin_to_lose); and the folder of that way.
+fn behind_a_loss(server: &PostgresServer, loses: &Arc<AtomicBool>) -> (StoreLocation, tempfile::TempDir) {
+    let dir = tempfile::tempdir().expect("a folder");
     begin_to_lose(dir.path(), server.dir(), loses.clone());
     let url = server.url().replace(&server.dir().display().to_string(), &dir.path().display().to_string());
     let config = PostgresConfig::new(&Secret::new(url), &new_schema(), b"").expect("sound");
-    let store = Store::open(StoreLocation::Postgres(Box::new(config))).expect("a store");
+    (StoreLocation::Postgres(Box::new(config)), dir)
+}
+
+/// The next commit of a store loses all answers from it on.
+async fn check_a_lost_commit(store: &Store, loses: &AtomicBool) {
     store.note_move(CHANNEL, "b".into(), "c".into()).await.expect("noted");
     loses.store(true, Ordering::SeqCst);
     // It asks nothing, and is prepared by now: all of it could go out in one breath.
     store.note_move(CHANNEL, "a".into(), "b".into()).await.expect("the server knows");
     assert!(!loses.load(Ordering::SeqCst), "nothing was lost");
     assert_eq!(store.load_moves(CHANNEL).await.expect("connected anew").len(), 2);
+}
+
+/// All that the server said from its last answer on is lost, so what the transaction is must have
+/// been known before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_whose_every_answer_was_lost_counts() {
+    let Some(server) = shared("a_commit_whose_every_answer_was_lost") else { return };
+    let loses = Arc::new(AtomicBool::new(false));
+    let (location, _dir) = behind_a_loss(server, &loses);
+    let store = Store::open(location).expect("a store");
+    check_a_lost_commit(&store, &loses).await;
     // The end of what only looks goes out late; that of this is waited for.
     store.persist(CHANNEL, vec![new(1, None)]).await.expect("kept");
     loses.store(true, Ordering::SeqCst);
     let claimed = store.claim(CHANNEL, UpdateClaim::Update(1)).await.expect("the server knows");
     assert_eq!(claimed.expect("it is this one's").updates.len(), 1);
+}
+
+/// Who is asked whether this node is there says in the same answer which transaction it is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_of_a_node_whose_every_answer_was_lost_counts() {
+    let Some(server) = shared("a_commit_of_a_node_whose_every_answer_was_lost") else { return };
+    let loses = Arc::new(AtomicBool::new(false));
+    let (location, _dir) = behind_a_loss(server, &loses);
+    let store = join(&location, "a").expect("a node");
+    check_a_lost_commit(&store, &loses).await;
 }
 
 /// A store whose next claim is committed, and waits for a standby that nobody has; and that claim.

@@ -246,16 +246,61 @@ pub(super) enum SessionOwner {
 /// Has this node work on a session, unless another one does. No two are in each other's way who
 /// claim different sessions.
 fn claim(tx: &Tx<'_>, node: &OwnNode, channel: &str, session: &str) -> Result<SessionOwner> {
-    let claim = "INSERT INTO claim (channel, session, holder) VALUES (?1, ?2, ?3)
-         ON CONFLICT (channel, session) DO UPDATE SET messages = claim.messages + 1
-         RETURNING holder, messages";
     let row = [channel, session, &node.holder];
-    let (whose, messages): (String, i64) = tx.query_row(claim, row, |row| Ok((row.get(0)?, row.get(1)?)))?;
-    if whose != node.holder {
-        return Ok(SessionOwner::Others);
+    let claimed = tx.query_row(&claim_query("VALUES (?1, ?2, ?3)"), row, |row| {
+        Ok((row.get::<String>(0)?, row.get::<i64>(1)?))
+    })?;
+    Ok(owner_of(node, (channel, session), claimed))
+}
+
+/// Claims a session, whose channel, name and holder these values are, unless somebody has it; who
+/// has it then, and how many messages have come in it since.
+fn claim_query(values: &str) -> String {
+    format!(
+        "INSERT INTO claim (channel, session, holder) {values}
+         ON CONFLICT (channel, session) DO UPDATE SET messages = claim.messages + 1
+         RETURNING holder, messages"
+    )
+}
+
+/// Whose a session is by what [`claim_query`] returns.
+fn owner_of(
+    node: &OwnNode,
+    (channel, session): (&str, &str),
+    (holder, messages): (String, i64),
+) -> SessionOwner {
+    if holder != node.holder {
+        return SessionOwner::Others;
     }
     node.note(channel, session);
-    Ok(if messages == 0 { SessionOwner::New } else { SessionOwner::Own })
+    if messages == 0 { SessionOwner::New } else { SessionOwner::Own }
+}
+
+/// The node that works here, where a claim alone says whether it works on a session.
+pub(super) fn node_with_room<'t>(tx: &'t Tx<'_>, channel: &str, session: &str) -> Option<&'t OwnNode> {
+    tx.node().filter(|node| tx.home().is_none() && node.has_room(channel, session))
+}
+
+/// Inserts an update by a query that returns its `seq`, and has the node claim its session in the
+/// same exchange; none, and no claim, where the update is known. The row has the channel as its
+/// first value and the session as its ninth.
+pub(super) fn insert_claiming(
+    tx: &Tx<'_>,
+    node: &OwnNode,
+    (insert, row): (&str, [&dyn ToValue; 10]),
+    of: (&str, &str),
+) -> Result<Option<(i64, SessionOwner)>> {
+    let both = format!(
+        "WITH kept AS ({insert}), claimed AS ({})
+         SELECT seq, holder, messages FROM kept CROSS JOIN claimed",
+        claim_query("SELECT ?1, ?9, ?11 FROM kept")
+    );
+    let mut values = row.to_vec();
+    values.push(&node.holder);
+    let kept = tx.query_optional(&both, values, |row| {
+        Ok((row.get::<i64>(0)?, (row.get::<String>(1)?, row.get::<i64>(2)?)))
+    })?;
+    Ok(kept.map(|(seq, claimed)| (seq, owner_of(node, of, claimed))))
 }
 
 /// Has this node work on a session in which a message of somebody has come, where it does already,

@@ -6,9 +6,9 @@ use super::replies::keep_reply;
 use super::tx::{Row, Tx};
 use super::value::{ToValue, params};
 use super::{
-    AlbumPart, AlbumStanding, BoundTurn, NewUpdate, PersistResult, Result, Store, StoreError, Stranger,
-    Update, UpdateClaim, UpdateFate, attempts, claims, cluster, now_ms, outgoing, placeholder, runs,
-    steering,
+    AlbumPart, AlbumStanding, BoundTurn, Headers, NewUpdate, PersistResult, Result, Store, StoreError,
+    Stranger, Update, UpdateClaim, UpdateFate, attempts, claims, cluster, now_ms, outgoing, placeholder,
+    runs, steering,
 };
 use cofferdam_core::id::TurnId;
 use cofferdam_core::lock::lock;
@@ -112,56 +112,27 @@ pub(super) fn count_done(tx: &Tx<'_>, turn: &str, now: i64) -> Result<usize> {
 
 pub(super) fn persist(tx: &Tx<'_>, channel: &str, updates: &[NewUpdate], now: i64) -> Result<PersistResult> {
     let mut persisted = PersistResult::default();
-    let insert = "INSERT INTO inbox
-         (channel, update_id, received_at, album, raw, turn, done_at, message, session, sender)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT DO NOTHING RETURNING seq";
-    let keep = |row: [&dyn ToValue; 10]| tx.query_optional(insert, row, |row| row.get::<i64>(0));
     let none = None::<&str>;
     for new in updates {
         let id = new.update_id;
         match &new.fate {
             UpdateFate::Pending(headers) => {
-                let (session, sender) = (headers.session.as_str(), headers.sender.as_str());
-                let (turn, done) = (none, None::<i64>);
-                let row =
-                    params![channel, id, now, new.album, new.raw, turn, done, new.message, session, sender];
-                if let Some(seq) = keep(row)? {
-                    let of = (channel, sender);
-                    if let Some(answers) = &headers.answers
-                        && runs::resolve(tx, of, answers, new.album.as_deref())?
-                    {
-                        let done = "UPDATE inbox SET done_at = ?2, raw = '' WHERE seq = ?1";
-                        tx.run(done, params![seq, now])?;
-                        continue;
-                    }
-                    persisted.kept += 1;
-                    steering::address(tx, seq, headers)?;
-                    match claims::claim_session(tx, channel, (session, sender), seq)? {
-                        SessionOwner::Own => {
-                            // What was behind another's may have come first, and wait in no queue.
-                            if tx.home().is_some() {
-                                persisted.claimed.push(headers.session.clone());
-                            }
-                            persisted.pending.push(Update { update_id: id, raw: new.raw.clone() })
-                        }
-                        SessionOwner::New => persisted.claimed.push(headers.session.clone()),
-                        SessionOwner::Others => persisted.is_for_others = true,
-                    }
-                }
+                persist_message(tx, channel, (new, headers), now, &mut persisted)?
             }
             UpdateFate::Edited => {
-                if keep(params![channel, id, now, none, "", none, now, none, none, none])?.is_some() {
+                let row = params![channel, id, now, none, "", none, now, none, none, none];
+                if insert_update(tx, row)?.is_some() {
                     update_text(tx, channel, new.message.as_deref(), &new.raw)?;
                 }
             }
             UpdateFate::Deleted => withdraw(tx, channel, new.message.as_deref(), now)?,
             UpdateFate::Ignored => {
-                keep(params![channel, id, now, none, "", none, now, none, none, none])?;
+                insert_update(tx, params![channel, id, now, none, "", none, now, none, none, none])?;
             }
             UpdateFate::Stranger(stranger) => {
                 let turn = turn_id(channel, id);
-                let fresh = keep(params![channel, id, now, none, "", turn, now, none, none, none])?.is_some();
-                if fresh && may_tell(tx, channel, stranger, now)? {
+                let row = params![channel, id, now, none, "", turn, now, none, none, none];
+                if insert_update(tx, row)?.is_some() && may_tell(tx, channel, stranger, now)? {
                     persisted.replies.push(keep_reply(tx, channel, &turn, &stranger.reply, now)?);
                 }
             }
@@ -171,6 +142,56 @@ pub(super) fn persist(tx: &Tx<'_>, channel: &str, updates: &[NewUpdate], now: i6
         cluster::wake(tx)?;
     }
     Ok(persisted)
+}
+
+const INSERT_UPDATE: &str = "INSERT INTO inbox
+     (channel, update_id, received_at, album, raw, turn, done_at, message, session, sender)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT DO NOTHING RETURNING seq";
+
+/// The `seq` of a new update; none where it is known.
+fn insert_update(tx: &Tx<'_>, row: [&dyn ToValue; 10]) -> Result<Option<i64>> {
+    tx.query_optional(INSERT_UPDATE, row, |row| row.get::<i64>(0))
+}
+
+/// Keeps a message that waits for its turn, or is the reply that a run waits for.
+fn persist_message(
+    tx: &Tx<'_>,
+    channel: &str,
+    (new, headers): (&NewUpdate, &Headers),
+    now: i64,
+    persisted: &mut PersistResult,
+) -> Result<()> {
+    let (id, session, sender) = (new.update_id, headers.session.as_str(), headers.sender.as_str());
+    let (turn, done) = (None::<&str>, None::<i64>);
+    let row = params![channel, id, now, new.album, new.raw, turn, done, new.message, session, sender];
+    // What may be a run's is nobody's to answer.
+    let node = claims::node_with_room(tx, channel, session).filter(|_| headers.answers.is_none());
+    let kept = match node {
+        Some(node) => claims::insert_claiming(tx, node, (INSERT_UPDATE, row), (channel, session))?
+            .map(|(seq, owner)| (seq, Some(owner))),
+        None => insert_update(tx, row)?.map(|seq| (seq, None)),
+    };
+    let Some((seq, owner)) = kept else { return Ok(()) };
+    if let Some(answers) = &headers.answers
+        && runs::resolve(tx, (channel, sender), answers, new.album.as_deref())?
+    {
+        return tx.run("UPDATE inbox SET done_at = ?2, raw = '' WHERE seq = ?1", params![seq, now]);
+    }
+    persisted.kept += 1;
+    steering::address(tx, seq, headers)?;
+    let owner = owner.map_or_else(|| claims::claim_session(tx, channel, (session, sender), seq), Ok)?;
+    match owner {
+        SessionOwner::Own => {
+            // What was behind another's may have come first, and wait in no queue.
+            if tx.home().is_some() {
+                persisted.claimed.push(headers.session.clone());
+            }
+            persisted.pending.push(Update { update_id: id, raw: new.raw.clone() });
+        }
+        SessionOwner::New => persisted.claimed.push(headers.session.clone()),
+        SessionOwner::Others => persisted.is_for_others = true,
+    }
+    Ok(())
 }
 
 /// Has a message that waits for its turn read as it was edited. What a turn has is what that turn

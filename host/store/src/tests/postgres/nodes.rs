@@ -324,6 +324,20 @@ async fn each_session_is_one_nodes_and_what_one_has_no_time_for_is_anothers() {
     assert_eq!(fixture.sql("SELECT session FROM claim WHERE session IN ('s1', 's2')"), "s1");
 }
 
+#[tokio::test]
+async fn a_message_that_is_known_claims_nothing() {
+    if !Schema::is_there("a_message_that_is_known_claims_nothing") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let a = join(&fixture.engine.location, "a").expect("a node");
+    a.persist(CHANNEL, vec![of("s1", 1)]).await.expect("kept");
+    // Delivered again, the other time under the name that its group has since.
+    let again = a.persist(CHANNEL, vec![of("s1", 1), of("s2", 1)]).await.expect("kept");
+    assert_eq!((again.kept, again.pending, again.claimed), (0, Vec::new(), Vec::new()));
+    assert_eq!(fixture.sql("SELECT session, messages FROM claim"), "s1|0");
+}
+
 /// Its transaction met another one, and another node has had the session since.
 #[tokio::test]
 async fn a_claim_that_was_undone_takes_no_place_of_a_session() {

@@ -1,7 +1,7 @@
 //! How often a turn was begun, since when, and whose it is: what brings the whole process down runs
 //! again at the next start, and must not do so for ever. Forgotten when the turn ends.
 
-use super::tx::Tx;
+use super::tx::{Ahead, Row, Tx};
 use super::value::params;
 use super::{Result, Store, WhoseTurn, now_ms, usage};
 use cofferdam_core::id::{Caller, TurnId};
@@ -43,8 +43,7 @@ impl Store {
 
     /// What a turn has behind it besides its lines; `None` where no attempt of it is counted.
     pub async fn load_attempt(&self, turn: &TurnId) -> Result<Option<AttemptRow>> {
-        let found = "SELECT begun_at, spent FROM attempt WHERE turn = ?1";
-        self.query_optional(found, [turn], |row| Ok(AttemptRow { at: row.get(0)?, spent: row.get(1)? })).await
+        self.query_optional(BEGUN, [turn], read_attempt).await
     }
 
     /// Charges tokens that a turn has cost without a line to show for them. Rides.
@@ -56,6 +55,17 @@ impl Store {
         })
         .await
     }
+}
+
+const BEGUN: &str = "SELECT begun_at, spent FROM attempt WHERE turn = ?1";
+
+fn read_attempt(row: &Row<'_>) -> Result<AttemptRow> {
+    Ok(AttemptRow { at: row.get(0)?, spent: row.get(1)? })
+}
+
+/// [`Store::load_attempt`] with what follows.
+pub(super) fn ask_attempt(tx: &Tx<'_>, turn: &TurnId) -> Result<Ahead<AttemptRow>> {
+    tx.query_ahead(BEGUN, [turn], read_attempt)
 }
 
 /// Forgets the attempts of a turn that has ended.

@@ -3,7 +3,7 @@
 
 use super::tx::Tx;
 use super::value::params;
-use super::{Result, Store, WhoseTurn, now_ms, outgoing, usage};
+use super::{AttemptRow, Result, Store, UsedToday, WhoseTurn, attempts, now_ms, outgoing, usage};
 use cofferdam_core::id::{SessionId, TurnId};
 use std::ops::ControlFlow;
 
@@ -27,22 +27,22 @@ impl Store {
     /// The latest lines of a session, oldest first; all of those of `turn`.
     pub async fn lines(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<HistoryLine>> {
         let (session, turn) = (session.clone(), turn.clone());
+        self.read(move |tx| read_lines(tx, &session, &turn)).await
+    }
+
+    /// What a turn begins with, in one exchange: the [lines](Store::lines) of its session, what it
+    /// has [behind it](Store::load_attempt) besides, and what its caller [has used](Store::load_usage)
+    /// today.
+    pub async fn load_beginning(
+        &self,
+        whose: &WhoseTurn,
+    ) -> Result<(Vec<HistoryLine>, Option<AttemptRow>, UsedToday)> {
+        let whose = whose.clone();
         self.read(move |tx| {
-            let latest_first = "SELECT turn, body FROM line WHERE session = ?1 ORDER BY seq DESC";
-            let (mut lines, mut loaded) = (Vec::new(), 0);
-            tx.for_each(latest_first, [session.as_str()], |row| {
-                let line = HistoryLine { turn: TurnId::new(row.get::<String>(0)?), body: row.get(1)? };
-                if line.turn != turn {
-                    loaded += line.body.len();
-                    if loaded > LOADED_BYTES_MAX {
-                        return Ok(ControlFlow::Break(()));
-                    }
-                }
-                lines.push(line);
-                Ok(ControlFlow::Continue(()))
-            })?;
-            lines.reverse();
-            Ok(lines)
+            let begun = attempts::ask_attempt(tx, &whose.turn)?;
+            let used = usage::ask_usage(tx, &whose.caller, now_ms())?;
+            let lines = read_lines(tx, &whose.session, &whose.turn)?;
+            Ok((lines, begun.into_first()?, used.into_first()?.unwrap_or_default()))
         })
         .await
     }
@@ -105,6 +105,24 @@ impl Store {
         })
         .await
     }
+}
+
+fn read_lines(tx: &Tx<'_>, session: &SessionId, turn: &TurnId) -> Result<Vec<HistoryLine>> {
+    let latest_first = "SELECT turn, body FROM line WHERE session = ?1 ORDER BY seq DESC";
+    let (mut lines, mut loaded) = (Vec::new(), 0);
+    tx.for_each(latest_first, [session.as_str()], |row| {
+        let line = HistoryLine { turn: TurnId::new(row.get::<String>(0)?), body: row.get(1)? };
+        if line.turn != *turn {
+            loaded += line.body.len();
+            if loaded > LOADED_BYTES_MAX {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        lines.push(line);
+        Ok(ControlFlow::Continue(()))
+    })?;
+    lines.reverse();
+    Ok(lines)
 }
 
 /// Adds line `n` of a turn and charges for it, unless it is there.

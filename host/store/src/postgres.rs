@@ -20,8 +20,8 @@ pub use doubt::DOUBT_MAX;
 pub(super) use failure::refusal;
 use failure::{describe_hindrance, end_if_lost, ends_connection, engine_error, is_conflict};
 pub(super) use row::PgRow;
-pub(super) use tx::PgTx;
 use tx::{Commit, TxKind};
+pub(super) use tx::{PgTx, SentQuery};
 
 use crate::cluster::LEASE_LEAST;
 use crate::tx::{Tx, TxWork};

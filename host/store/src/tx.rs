@@ -2,7 +2,7 @@
 //! both engines read alike, with parameters `?1`, `?2`, ….
 
 use super::claims::OwnNode;
-use super::postgres::{PgRow, PgTx};
+use super::postgres::{PgRow, PgTx, SentQuery};
 use super::value::{FromValue, SqlValue, ToValue, to_values};
 use super::{Result, StoreError};
 use rusqlite::OptionalExtension;
@@ -35,6 +35,22 @@ impl Row<'_> {
         match self {
             Self::Sqlite(row) => row.get_ref(column)?.try_into(),
             Self::Postgres(row) => row.value(column),
+        }
+    }
+}
+
+/// What is read of the first row of a query that is not waited for.
+pub(super) enum Ahead<T> {
+    Read(Option<T>),
+    Sent(SentQuery, fn(&Row<'_>) -> Result<T>),
+}
+
+impl<T> Ahead<T> {
+    /// The same, once the transaction has waited for something that followed it.
+    pub(super) fn into_first(self) -> Result<Option<T>> {
+        match self {
+            Self::Read(first) => Ok(first),
+            Self::Sent(query, read) => query.first_row()?.map(|row| read(&Row::Postgres(row))).transpose(),
         }
     }
 }
@@ -109,6 +125,19 @@ impl Tx<'_> {
                 let first = tx.query(sql, &values)?.into_iter().next();
                 first.map(|row| read(&Row::Postgres(row))).transpose()
             }
+        }
+    }
+
+    /// The same, which goes out with what follows and comes back with that.
+    pub(super) fn query_ahead<T, P: ToValue>(
+        &self,
+        sql: &str,
+        params: impl AsRef<[P]>,
+        read: fn(&Row<'_>) -> Result<T>,
+    ) -> Result<Ahead<T>> {
+        match self {
+            Self::Sqlite(_) => self.query_optional(sql, params, read).map(Ahead::Read),
+            Self::Postgres(tx) => Ok(Ahead::Sent(tx.query_ahead(sql, &to_values(params.as_ref()))?, read)),
         }
     }
 

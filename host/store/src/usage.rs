@@ -3,7 +3,7 @@
 //! Tokens are charged with the step that they paid for, bytes with the journal's row, each in the
 //! same transaction: what runs again after a crash is charged once.
 
-use super::tx::{Row, Tx};
+use super::tx::{Ahead, Row, Tx};
 use super::value::params;
 use super::{Result, Store, now_ms};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
@@ -34,11 +34,20 @@ pub struct WhoseTurn {
 impl Store {
     /// What a caller has used on the day (of UTC) of `now`, in milliseconds since 1970 UTC.
     pub async fn load_usage(&self, caller: &Caller, now: i64) -> Result<UsedToday> {
-        let used = "SELECT tokens, written_bytes FROM usage WHERE day = ?1 AND channel = ?2 AND sender = ?3";
         let of = params![now / DAY_MS, caller.channel, caller.sender];
-        let read = |row: &Row<'_>| Ok(UsedToday { tokens: row.get(0)?, written_bytes: row.get(1)? });
-        Ok(self.query_optional(used, of, read).await?.unwrap_or_default())
+        Ok(self.query_optional(USED, of, read_usage).await?.unwrap_or_default())
     }
+}
+
+const USED: &str = "SELECT tokens, written_bytes FROM usage WHERE day = ?1 AND channel = ?2 AND sender = ?3";
+
+fn read_usage(row: &Row<'_>) -> Result<UsedToday> {
+    Ok(UsedToday { tokens: row.get(0)?, written_bytes: row.get(1)? })
+}
+
+/// [`Store::load_usage`] with what follows.
+pub(super) fn ask_usage(tx: &Tx<'_>, caller: &Caller, now: i64) -> Result<Ahead<UsedToday>> {
+    tx.query_ahead(USED, params![now / DAY_MS, caller.channel, caller.sender], read_usage)
 }
 
 /// Charges tokens to a caller, today.

@@ -10,7 +10,9 @@ use super::HistoryEntry;
 use crate::tools::Journal;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingAttachment;
-use cofferdam_store::{AttemptRow, Store, StoreError, TakeUpRequest, UsedToday, WhoseTurn, now_ms};
+use cofferdam_store::{
+    AttemptRow, HistoryLine, Store, StoreError, TakeUpRequest, UsedToday, WhoseTurn, now_ms,
+};
 use std::sync::Arc;
 
 /// Keeps the conversations of sessions. Turns of one session follow one another.
@@ -54,8 +56,19 @@ impl History {
         session: &SessionId,
         turn: &TurnId,
     ) -> Result<Vec<KeptHistory>, HistoryError> {
-        let lines = self.store.lines(session, turn).await?;
-        lines.into_iter().map(|kept| line::read(kept.turn, &kept.body)).collect()
+        parse_lines(self.store.lines(session, turn).await?)
+    }
+
+    /// The same for a turn that begins; what it has behind it besides its entries, `None` where no
+    /// turn runs again; and what its caller has used today.
+    pub(super) async fn load_beginning(
+        &self,
+        whose: &WhoseTurn,
+    ) -> Result<(Vec<KeptHistory>, Option<AttemptRow>, UsedToday), HistoryError> {
+        let (lines, begun, used) = self.store.load_beginning(whose).await?;
+        #[cfg(test)]
+        let begun = begun.map(|begun| self.crash.age(&whose.turn, begun));
+        Ok((parse_lines(lines)?, begun, used))
     }
 
     /// Keeps entry `n` of a turn, counted from 0, and charges its tokens to its caller. Durable
@@ -131,6 +144,10 @@ impl History {
     pub(super) async fn load_usage(&self, caller: &Caller) -> Result<UsedToday, HistoryError> {
         Ok(self.store.load_usage(caller, now_ms()).await?)
     }
+}
+
+fn parse_lines(lines: Vec<HistoryLine>) -> Result<Vec<KeptHistory>, HistoryError> {
+    lines.into_iter().map(|kept| line::read(kept.turn, &kept.body)).collect()
 }
 
 /// An entry as it comes back.

@@ -8,7 +8,7 @@ use super::{Conversation, HistoryEntry, ToolCall};
 use cofferdam_core::attachment::addendum as told_of;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::message::OutgoingAttachment;
-use cofferdam_store::{AttemptRow, BlobHolder, TakeUpRequest, WhoseTurn, now_ms};
+use cofferdam_store::{AttemptRow, BlobHolder, TakeUpRequest, UsedToday, WhoseTurn, now_ms};
 use cofferdam_warden::attachments::Attachments;
 use std::time::Duration;
 
@@ -40,6 +40,8 @@ pub(super) struct HistoryPlace {
     pub(super) whose: WhoseTurn,
     /// What the turn has behind it, where it runs again.
     pub(super) begun: Option<AttemptRow>,
+    /// What its caller had used today when it began, until that is asked.
+    pub(super) used: Option<UsedToday>,
 }
 
 impl OpenConversation {
@@ -73,7 +75,7 @@ impl OpenConversation {
     /// The same with a new request of the turn at the end, which is kept unless it is there
     /// already.
     pub(super) async fn begin(
-        keeping: HistoryPlace,
+        mut keeping: HistoryPlace,
         mut kept: Vec<KeptHistory>,
         mut request: HistoryEntry,
     ) -> Result<Self, HistoryError> {
@@ -88,6 +90,8 @@ impl OpenConversation {
                     text.clone_from(kept);
                 }
                 own.entry = request;
+                // It goes on with its calls, which may take long.
+                keeping.used = None;
             }
             None => {
                 let besides = EntryExtras::default();
@@ -168,6 +172,11 @@ impl OpenConversation {
             history.store.spend(whose, tokens).await?;
         }
         Ok(())
+    }
+
+    /// What the caller had used today when the turn began, the first time that this is asked.
+    pub(super) fn take_used_today(&mut self) -> Option<UsedToday> {
+        self.keeping.as_mut()?.used.take()
     }
 
     /// What came with the request, and with each message that was added to it, in order.

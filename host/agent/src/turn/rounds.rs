@@ -173,11 +173,14 @@ impl<'a> Rounds<'a> {
         if self.talk.tokens > limits.tokens {
             return Err(EarlyEnd::Answered(words::too_many_tokens(limits.tokens)));
         }
-        if self.is_durable()
-            && self.parts.runner.history.load_usage(&self.around.turn.caller).await?.tokens
-                >= limits.user_tokens_per_day
-        {
-            return Err(EarlyEnd::Open(words::no_tokens_today(limits.user_tokens_per_day)));
+        if self.is_durable() {
+            let used = match self.talk.take_used_today() {
+                Some(used) => used,
+                None => self.parts.runner.history.load_usage(&self.around.turn.caller).await?,
+            };
+            if used.tokens >= limits.user_tokens_per_day {
+                return Err(EarlyEnd::Open(words::no_tokens_today(limits.user_tokens_per_day)));
+            }
         }
         Ok(())
     }

@@ -251,9 +251,10 @@ impl Runner {
         request: &HistoryEntry,
     ) -> Result<Result<OpenConversation, HistoryError>, HistoryError> {
         let asked = async {
-            let kept = mend(self.history.load(session, &turn.id).await?, &turn.id);
-            OpenConversation::begin(self.history_place(turn, session.clone()).await?, kept, request.clone())
-                .await
+            let (history, whose) = (self.history.clone(), whose_turn(turn, session.clone()));
+            let (kept, begun, used) = history.load_beginning(&whose).await?;
+            let keeping = HistoryPlace { history, whose, begun, used: Some(used) };
+            OpenConversation::begin(keeping, mend(kept, &turn.id), request.clone()).await
         };
         match asked.await {
             Err(error @ HistoryError::Store(_)) => Err(error),
@@ -308,10 +309,14 @@ impl Runner {
         turn: &TurnInput,
         session: SessionId,
     ) -> Result<HistoryPlace, HistoryError> {
-        let whose = WhoseTurn { session, turn: turn.id.clone(), caller: turn.caller.clone() };
-        let begun = self.history.load_attempt(&turn.id).await?;
-        Ok(HistoryPlace { history: self.history.clone(), whose, begun })
+        let (history, whose) = (self.history.clone(), whose_turn(turn, session));
+        let begun = history.load_attempt(&turn.id).await?;
+        Ok(HistoryPlace { history, whose, begun, used: None })
     }
+}
+
+fn whose_turn(turn: &TurnInput, session: SessionId) -> WhoseTurn {
+    WhoseTurn { session, turn: turn.id.clone(), caller: turn.caller.clone() }
 }
 
 /// The answer below the lines that are to be read with it.

@@ -66,7 +66,7 @@ impl Runner {
             turn: turn.id.clone(),
             caller: turn.caller.clone(),
         };
-        let charged = HistoryPlace { history: self.history.clone(), whose, begun: None };
+        let charged = HistoryPlace { history: self.history.clone(), whose, begun: None, used: None };
         let talk = OpenConversation::new_unkept(turn.id.clone(), asked, Some(charged));
         let (instructions, specs) = (instructions(RULES_OF_TASKS, &agent), self.tools.specs());
         let (provider, instructions) = (&*self.provider, &*instructions);

@@ -21,7 +21,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
-use tokio_postgres::{Error, SimpleQueryMessage, Statement};
+use tokio_postgres::{Error, Row, SimpleQueryMessage, Statement};
 
 /// Rows that are fetched at once where the caller may want no more.
 const ROWS_AT_ONCE: usize = 64;
@@ -88,6 +88,20 @@ pub(in super::super) struct PgTx<'c> {
     /// Its steps have no deadline.
     takes_long: Cell<bool>,
     cursors: Cell<u32>,
+}
+
+/// A query that went out and was not waited for.
+#[derive(Default)]
+pub(in super::super) struct SentQuery {
+    rows: Rc<OnceCell<Vec<Row>>>,
+}
+
+impl SentQuery {
+    /// Its first row, once something that followed was waited for.
+    pub(in super::super) fn first_row(&self) -> Result<Option<PgRow>> {
+        let early = || StoreError::Corrupt("a query that nothing has waited for".to_owned());
+        self.rows.get().ok_or_else(early)?.first().map(PgRow::read).transpose()
+    }
 }
 
 /// How many rows a statement has changed; none where this node was taken out.
@@ -166,6 +180,20 @@ impl<'c> PgTx<'c> {
         let statement = self.prepare(sql, values)?;
         let rows = self.wait(self.client.query(&statement, &references(values)))?;
         rows.iter().map(PgRow::read).collect()
+    }
+
+    /// The same, which comes back with what follows.
+    pub(in super::super) fn query_ahead(&self, sql: &str, values: &[SqlValue<'_>]) -> Result<SentQuery> {
+        let statement = self.prepare(sql, values)?;
+        let values: Vec<_> = values.iter().cloned().map(SqlValue::into_owned).collect();
+        let (client, query) = (self.client, SentQuery::default());
+        let rows = query.rows.clone();
+        self.send(async move {
+            let found = client.query(&statement, &references(&values)).await?;
+            _ = rows.set(found);
+            Ok(Some(0))
+        });
+        Ok(query)
     }
 
     pub(in super::super) fn for_each(

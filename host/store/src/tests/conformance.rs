@@ -140,6 +140,7 @@ macro_rules! conformance {
                 a_line_takes_the_place_of_older_ones
                 of_earlier_turns_only_the_latest_are_loaded_and_all_of_the_own
                 a_step_is_charged_once_to_its_person_and_day
+                what_a_turn_begins_with_is_what_each_look_would_find
             }
         }
     };

@@ -160,6 +160,23 @@ fn the_values_in_the_tables_are_those_of_the_sources() {
     assert!(checked > 20 || document().is_empty(), "{checked} values: this test reads the tables wrongly");
 }
 
+#[test]
+fn each_constant_that_a_table_names_is_in_a_source() {
+    let code: Vec<String> =
+        crates().chain(["guest-tools"]).flat_map(sources).map(|source| source.code()).collect();
+    let text = document();
+    let cells = text.lines().filter_map(|line| line.strip_prefix('|')?.split('|').next());
+    for name in cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)) {
+        let constant = name.rsplit("::").next().unwrap_or(name);
+        let plain = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
+        let declared = format!("const {constant}:");
+        assert!(
+            !constant.bytes().all(plain) || code.iter().any(|code| code.contains(&declared)),
+            "docs/limits.md names {name}, which no source has"
+        );
+    }
+}
+
 /// Whether the cell begins with the value, and not with a longer number or unit.
 fn starts(cell: &str, value: &str) -> bool {
     cell.strip_prefix(value)

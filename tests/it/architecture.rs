@@ -7,6 +7,7 @@
 
 mod alike;
 mod claims;
+mod codes;
 mod limits;
 mod names;
 mod rooms;

@@ -23,9 +23,9 @@ pub(crate) fn watch(path: &Path) {
 /// The level that takes the longest.
 const BEST: u32 = 12;
 
-/// Writes bytes that are embedded, which `Embedded` of the warden reads: in what people install as
-/// an LZ4 frame, since worker and guests would be more than half of the program; elsewhere as they
-/// are, since to unpack them takes time at each start.
+/// Writes bytes that are embedded, which `EmbeddedBytes` of the warden reads: in what people install
+/// as an LZ4 frame, since worker and guests would be more than half of the program; elsewhere as
+/// they are, since to unpack them takes time at each start.
 pub(crate) fn embed(bytes: &[u8], file: &Path, out: &Path) {
     let written = if is_dist(out) { fs::write(file, pack(bytes)) } else { fs::write(file, bytes) };
     written.unwrap_or_else(|e| panic!("cannot write {}: {e}", file.display()));

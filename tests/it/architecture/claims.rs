@@ -8,7 +8,7 @@ fn files(module: &str) -> Vec<PathBuf> {
     let mut folders = vec!["tests/it".to_owned()];
     folders.extend(crates().map(|folder| folder.to_owned()));
     let mut found = files_in(&folders, module);
-    // Those of a crate may be named by the crate: `store::seam`.
+    // Those of a crate may be named by the crate: `store::postgres::config`.
     let (krate, rest) = module.split_once("::").unwrap_or((module, "lib"));
     found.extend(files_in(&[format!("host/{krate}/src")], rest));
     found

@@ -38,7 +38,7 @@ fn by_code(waiting: &WaitingStranger) -> String {
 
 /// Who is served, for the one line that tells that a channel works: behind the bot's name.
 ///
-/// `let_in` are allowed by a code, `groups` what [`Groups::told`](super::Groups::summarize) says.
+/// `let_in` are allowed by a code, `groups` what [`summarize`](super::Groups::summarize) says.
 pub fn who_is_served(users: usize, let_in: usize, groups: &str) -> String {
     if users == 0 && let_in == 0 {
         return format!("(nobody is served yet: write to it, and it says what to do{groups})");

@@ -29,8 +29,11 @@ cargo xtask COMMAND
                the fast loop: format, clippy and tests of what differs from the last commit, or of these
                crates, with clippy of what is built of them
   tools        installs into target/tools what some tests need and cargo does not bring, as `test` does
-  bench [mcp]  the benchmarks behind docs/benchmarks.md, in release mode; mcp: calls beside npm's
-               server-filesystem, and foreign guests beside native programs
+  bench [PART]... [quick]
+               the benchmarks behind docs/benchmarks.md, in release mode, or those named: reads, many,
+               growth, saves, tools, start, turns, nodes, workflows; quick: few rounds of each
+  bench mcp [quick]
+               calls beside npm's server-filesystem, and foreign guests beside native programs
   fuzz TARGET [SECONDS]
                libFuzzer on one of fuzz/fuzz_targets for 60 s or as long as said, from the committed
                corpus; `test` runs every target's check on the corpus without it

@@ -85,7 +85,7 @@ pub const MOUNTS: &[&str] = &["/shared", "/tmp", "/vault"];
 named_variants! {
     /// A host interface that a profile names to grant it.
     ///
-    /// `workspace-write` is absent on purpose: it follows from a mount's `atomic-write`.
+    /// `workspace-write` is absent on purpose: it follows from a mount that may be written.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
     pub enum Interface {
         /// The attachments of this turn.

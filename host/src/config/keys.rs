@@ -4,7 +4,9 @@
 use super::ConfigError;
 use EnvFormat::{Boolean, File, Integer, Integers, Tables, Text, Texts};
 use InForceBy::{Reload, Restart};
+use cofferdam_core::text::one_line;
 use std::collections::BTreeMap;
+use std::iter::successors;
 use std::path::Path;
 use toml::{Table, Value};
 
@@ -143,10 +145,12 @@ pub fn is_reloadable(key: &str) -> bool {
     KEYS.iter().any(|(name, _, change)| *name == key && *change == Reload)
 }
 
-/// The value of a key as the table has it.
+/// The value of a key as the table has it, or a section.
 pub(super) fn get<'a>(table: &'a Table, key: &str) -> Option<&'a Value> {
-    let (sections, name) = key.rsplit_once('.')?;
-    sections.split('.').try_fold(table, |table, section| table.get(section)?.as_table())?.get(name)
+    match key.split_once('.') {
+        None => table.get(key),
+        Some((section, rest)) => get(table.get(section)?.as_table()?, rest),
+    }
 }
 
 /// The key's name in the environment.
@@ -248,6 +252,19 @@ pub(super) fn find_bad_path(table: &Table) -> Option<(&'static str, String)> {
         let name = key.rsplit('.').next().unwrap_or(key);
         Some((*key, format!("{name} = {problem}")))
     })
+}
+
+/// The first section in whose place a text stands, which may be a secret and is not repeated.
+pub(super) fn find_bad_section(table: &Table) -> Option<String> {
+    let mut secrets = table.get("secrets").and_then(Value::as_table).into_iter().flatten();
+    if let Some((name, _)) = secrets.find(|(_, value)| value.is_str()) {
+        return Some(format!("secrets.{}", one_line(name, 80)));
+    }
+    let sections = KEYS.iter().filter_map(|(key, ..)| Some(key.rsplit_once('.')?.0));
+    let around =
+        |section| successors(Some(section), |within: &&'static str| Some(within.rsplit_once('.')?.0));
+    let mut all = sections.flat_map(around).chain(["secrets"]);
+    all.find(|section| get(table, section).is_some_and(Value::is_str)).map(str::to_owned)
 }
 
 /// Makes relative paths of a file relative to the file's folder instead of the current one.

@@ -360,9 +360,13 @@ fn read(file: &Path) -> Result<(toml::Table, String, KeyPositions), ConfigError>
         let line = line_of(&text, at);
         ConfigError::Invalid(format!("{shown}:{line}: {}", one_line(error.message(), 400)))
     };
-    toml::from_str::<ConfigFile>(&text).map_err(refused)?;
     let mut table: toml::Table = toml::from_str(&text).map_err(refused)?;
-    let places = KeyPositions::from_file(shown, &text);
+    let places = KeyPositions::from_file(shown.clone(), &text);
+    if let Some(section) = keys::find_bad_section(&table) {
+        let said = "is written as a value; write it as a section, with its keys below it";
+        return Err(places.refuse(&format!("{section}."), said));
+    }
+    toml::from_str::<ConfigFile>(&text).map_err(refused)?;
     if let Some((key, problem)) = keys::find_bad_path(&table) {
         return Err(places.refuse(key, problem));
     }

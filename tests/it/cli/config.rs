@@ -248,6 +248,28 @@ fn what_is_not_understood_is_refused_with_its_line() {
     assert!(!ran.stderr.contains("cofferdam init"), "that would refuse to write over it: {ran:?}");
 }
 
+/// What somebody writes where only a section belongs may be the secret itself.
+#[test]
+fn a_value_in_the_place_of_a_section_is_refused_and_not_repeated() {
+    let home = Home::new();
+    for (text, at, said) in [
+        (
+            "[secrets]\n\nKEY = \"s3cret-value\"\n",
+            3,
+            "[secrets.KEY] is written as a value; write it as a section",
+        ),
+        ("secrets = \"s3cret-value\"\n", 1, "[secrets] is written as a value"),
+        ("[channels]\ntelegram = \"s3cret-value\"\n", 2, "[channels.telegram] is written as a value"),
+        ("channels = \"s3cret-value\"\n", 1, "[channels] is written as a value"),
+        ("provider = \"s3cret-value\"\n", 1, "[provider] is written as a value"),
+    ] {
+        write(&home.config_file(), text);
+        let ran = home.run(&["tools"]);
+        refused(&ran, &[&format!("cofferdam.toml:{at}: "), said]);
+        assert!(!ran.stderr.contains("s3cret"), "{ran:?}");
+    }
+}
+
 /// What is understood and makes no sense, or does not work, is told with the line of its key, or of
 /// the section that lacks it.
 #[test]

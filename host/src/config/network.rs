@@ -3,6 +3,7 @@
 
 use super::ConfigError;
 use super::places::KeyPositions;
+use cofferdam_agent::server::is_variable_name;
 use cofferdam_core::text::one_line;
 use cofferdam_egress::HostPort;
 use cofferdam_policy::grant::is_secret_name;
@@ -89,7 +90,14 @@ impl Config {
                 (Some(file), None) => {
                     SecretSource::File(base.iter().fold(file, |file, base| base.join(file)))
                 }
-                (None, Some(variable)) if !variable.is_empty() => SecretSource::Variable(variable),
+                (None, Some(variable)) if is_variable_name(&variable) => SecretSource::Variable(variable),
+                (None, Some(_)) => {
+                    // Perhaps the secret itself, so it is not repeated.
+                    return refuse(format!(
+                        "{shown}: env is not the name of an environment variable in capital letters; write a name \
+                         there, such as WEATHER_KEY, and put the secret into that variable"
+                    ));
+                }
                 _ => return refuse(format!("{shown} needs one of file = \"PATH\" and env = \"VARIABLE\"")),
             };
             sources.insert(name, source);

@@ -248,9 +248,9 @@ fn what_is_not_understood_is_refused_with_its_line() {
     assert!(!ran.stderr.contains("cofferdam init"), "that would refuse to write over it: {ran:?}");
 }
 
-/// What somebody writes where only a section belongs may be the secret itself.
+/// What somebody writes where only a section or a name belongs may be the secret itself.
 #[test]
-fn a_value_in_the_place_of_a_section_is_refused_and_not_repeated() {
+fn a_value_in_the_place_of_a_section_or_a_name_is_refused_and_not_repeated() {
     let home = Home::new();
     for (text, at, said) in [
         (
@@ -262,6 +262,12 @@ fn a_value_in_the_place_of_a_section_is_refused_and_not_repeated() {
         ("[channels]\ntelegram = \"s3cret-value\"\n", 2, "[channels.telegram] is written as a value"),
         ("channels = \"s3cret-value\"\n", 1, "[channels] is written as a value"),
         ("provider = \"s3cret-value\"\n", 1, "[provider] is written as a value"),
+        (
+            "[secrets.KEY]\nenv = \"Bearer s3cret-value\"\n",
+            1,
+            "env is not the name of an environment variable",
+        ),
+        ("[secrets.KEY]\nenv = \"s3cret_value\"\n", 1, "env is not the name of an environment variable"),
     ] {
         write(&home.config_file(), text);
         let ran = home.run(&["tools"]);

@@ -164,9 +164,9 @@ impl Fetching<'_> {
             let Some(layer) = manifest.layers.iter().find(|layer| is_bundle(&layer.media_type)) else {
                 continue;
             };
-            found.extend(Signature::from_bundle(&self.small(layer).await?));
+            let most = SIGNATURES_MAX - found.len();
+            found.extend(Signature::from_bundle(&self.small(layer).await?, most));
         }
-        found.truncate(SIGNATURES_MAX);
         Ok(found)
     }
 

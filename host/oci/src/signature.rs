@@ -62,8 +62,9 @@ impl Signature {
         Some(Self { format: SignatureFormat::SimpleSigning, payload, signature })
     }
 
-    /// The signatures of a bundle of Sigstore's with an envelope; none where it has none.
-    pub(crate) fn from_bundle(bundle: &[u8]) -> Vec<Self> {
+    /// The first signatures of a bundle of Sigstore's with an envelope, at most so many: each holds
+    /// the payload. None where it has none.
+    pub(crate) fn from_bundle(bundle: &[u8], most: usize) -> Vec<Self> {
         #[derive(Deserialize)]
         struct Bundle {
             #[serde(rename = "dsseEnvelope")]
@@ -89,7 +90,7 @@ impl Signature {
         let payload = envelope.payload;
         let of =
             |Sig { sig }| Self { format: SignatureFormat::Dsse, payload: payload.clone(), signature: sig };
-        envelope.signatures.into_iter().map(of).collect()
+        envelope.signatures.into_iter().take(most).map(of).collect()
     }
 
     /// Whether `key` signed the component whose manifest has this digest.

@@ -34,7 +34,7 @@ fn bundle(payload: &str, kind: &str, signature: &str) -> Vec<Signature> {
         r#"{{"mediaType":"application/vnd.dev.sigstore.bundle.v0.3+json","verificationMaterial":{{"publicKey":{{"hint":"x"}}}},
         "dsseEnvelope":{{"payload":"{payload}","payloadType":"{kind}","signatures":[{{"sig":"{signature}"}}]}}}}"#
     );
-    Signature::from_bundle(text.as_bytes())
+    Signature::from_bundle(text.as_bytes(), 8)
 }
 
 fn dsse(signature: &str) -> Signature {
@@ -110,7 +110,20 @@ fn another_statement_of_the_same_signer_does_not_count() {
 fn a_bundle_without_such_an_envelope_has_no_signatures() {
     assert!(bundle(STATEMENT, "text/plain", EC_DSSE).is_empty());
     assert!(bundle(STATEMENT, super::STATEMENT, "!").is_empty());
-    assert!(Signature::from_bundle(b"{}").is_empty());
-    assert!(Signature::from_bundle(br#"{"messageSignature":{}}"#).is_empty());
+    assert!(Signature::from_bundle(b"{}", 8).is_empty());
+    assert!(Signature::from_bundle(br#"{"messageSignature":{}}"#, 8).is_empty());
     assert!(Signature::from_simple(Vec::new(), "!").is_none());
+}
+
+/// Each has the payload of all, so a small bundle could take any amount of memory.
+#[test]
+fn of_a_bundle_with_many_signatures_as_many_are_taken_as_are_looked_at() {
+    let signatures = vec![r#"{"sig":""}"#; 1000].join(",");
+    let text = format!(
+        r#"{{"dsseEnvelope":{{"payload":"","payloadType":"{}","signatures":[{signatures}]}}}}"#,
+        super::STATEMENT
+    );
+    for most in [0, 1, 32] {
+        assert_eq!(Signature::from_bundle(text.as_bytes(), most).len(), most);
+    }
 }

@@ -75,7 +75,9 @@ impl Address {
 
 /// What may be repeated of a text that is no address.
 fn redact(text: &str) -> String {
-    let before = text.split(['?', '#']).next().unwrap_or_default();
+    let (before, rest) = text.split_at(text.find(['?', '#']).unwrap_or(text.len()));
+    // A password may have such a character in it, and then begins before it.
+    let before = if rest.contains('@') { "" } else { before };
     one_line(before.rsplit('@').next().unwrap_or_default(), 200)
 }
 
@@ -102,6 +104,8 @@ mod tests {
             ("https://secret:secret@a.example", "\"a.example\" comes with a user name or password"),
             ("secret:secret@a.example:x", "\"a.example:x\" names no host"),
             ("//secret@a.example", "\"a.example\" is not an address"),
+            ("https://a:secret#secret@a.example", "\"\" is not an address"),
+            ("https://a:secret?@a.example", "\"\" is not an address"),
             ("http://a.example", "\"http://a.example\" is plain http, which only loopback may be"),
         ] {
             let refused = Address::parse(text).expect_err(text).to_string();

@@ -71,15 +71,13 @@ impl RequestCheck {
     /// A name of this machine as the server is reached: loopback's, the address that the connection
     /// came to, or one that the operator gave.
     fn is_own(&self, host: &Authority, local: IpAddr) -> bool {
-        let name = host.host().to_ascii_lowercase();
+        let (name, whole) = (host.host().to_ascii_lowercase(), host.as_str().to_ascii_lowercase());
         let bare = name.trim_start_matches('[').trim_end_matches(']');
         // A socket of both families tells an address of the older one in the newer one's form.
         let local = local.to_canonical();
         let address = bare.parse::<IpAddr>().map(|ip| ip.to_canonical());
         let is_address = address.is_ok_and(|ip| ip.is_loopback() || ip == local);
-        bare == LOOPBACK
-            || is_address
-            || self.hosts.iter().any(|known| known == bare || *known == host.as_str())
+        bare == LOOPBACK || is_address || self.hosts.iter().any(|known| known == bare || *known == whole)
     }
 
     fn is_token(&self, headers: &HeaderMap) -> bool {
@@ -128,7 +126,7 @@ mod tests {
     /// The same of one that came to this address.
     fn check_at(local: &str, headers: &str, expected: Result<(), RefusedRequest>) {
         let address = "10.1.2.3:8000".parse().expect("an address");
-        let hosts = vec!["Tools.Example".to_owned()];
+        let hosts = ["Tools.Example", "Other.Example:8443"].map(str::to_owned).to_vec();
         let token = headers.contains("Authorization").then(|| Secret::new("a-token-of-a-test"));
         let admission = RequestCheck::new(&Config { address, token, hosts, bounds: ClientBounds::default() });
         let mut map = HeaderMap::new();
@@ -153,14 +151,23 @@ mod tests {
             "0.0.0.0",
             "[::2]:8000",
             "tools.example.evil",
+            "other.example",
+            "other.example:8444",
         ] {
             check(&format!("Host: {host}"), Err(RefusedRequest::Host));
         }
         check("Accept: */*", Err(RefusedRequest::Host));
         check("Host: localhost\nHost: evil.example", Err(RefusedRequest::Host));
-        for host in
-            ["localhost", "LOCALHOST:8000", "127.0.0.1:8000", "[::1]:8000", "10.1.2.3:8000", "tools.example"]
-        {
+        for host in [
+            "localhost",
+            "LOCALHOST:8000",
+            "127.0.0.1:8000",
+            "[::1]:8000",
+            "10.1.2.3:8000",
+            "tools.example",
+            "Tools.EXAMPLE:8000",
+            "Other.example:8443",
+        ] {
             check(&format!("Host: {host}"), Ok(()));
         }
     }

@@ -11,26 +11,25 @@ mod forms;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// What stands in for a secret where text is shown.
 const HIDDEN: &str = "***";
-/// Secrets that [`redact`] knows at once: a token, a key, and those that a reload has brought; of
-/// more, the oldest are forgotten.
+/// Secrets that [`redact`] knows at once: a token, a key, and those that a reload has brought. Of
+/// more, those are forgotten first that nobody holds, and of these the oldest.
 pub const KNOWN_MAX: usize = 64;
 /// A shorter text is nobody's secret, and taking it out would leave no text whole.
 const KNOWN_BYTES_MIN: usize = 4;
 
 /// A secret. Only [`Secret::reveal`] gives it away.
 #[derive(Clone)]
-pub struct Secret(String);
+pub struct Secret(Arc<str>);
 
 impl Secret {
     /// Takes the text as it is, and has [`redact`] know it.
     pub fn new(text: impl Into<String>) -> Self {
-        let text = text.into();
-        KNOWN.write().unwrap_or_else(PoisonError::into_inner).insert(&text);
-        Self(text)
+        let text: String = text.into();
+        Self(KNOWN.write().unwrap_or_else(PoisonError::into_inner).insert(&text))
     }
 
     /// The secret itself, for the one place that sends it.
@@ -43,7 +42,7 @@ impl Secret {
         if self.0.is_empty() {
             return text.to_owned();
         }
-        text.replace(&self.0, HIDDEN)
+        text.replace(&*self.0, HIDDEN)
     }
 }
 
@@ -164,22 +163,31 @@ static KNOWN: RwLock<KnownSecrets> =
 
 /// The secrets of a process.
 struct KnownSecrets {
-    /// The oldest first.
-    secrets: VecDeque<String>,
+    /// The oldest first. What is held elsewhere too may still be sent.
+    secrets: VecDeque<Arc<str>>,
     /// How they may be written, the longest first: one may be a part of another.
     forms: Vec<String>,
 }
 
 impl KnownSecrets {
-    fn insert(&mut self, secret: &str) {
-        if secret.len() < KNOWN_BYTES_MIN || self.secrets.iter().any(|known| known == secret) {
-            return;
+    /// Takes a secret in as the latest, to be held for as long as it is in use.
+    fn insert(&mut self, secret: &str) -> Arc<str> {
+        if secret.len() < KNOWN_BYTES_MIN {
+            return secret.into();
+        }
+        let at = self.secrets.iter().position(|known| **known == *secret);
+        if let Some(known) = at.and_then(|at| self.secrets.remove(at)) {
+            self.secrets.push_back(known.clone());
+            return known;
         }
         if self.secrets.len() == KNOWN_MAX {
-            self.secrets.pop_front();
+            let unused = self.secrets.iter().position(|known| Arc::strong_count(known) == 1);
+            self.secrets.remove(unused.unwrap_or(0));
         }
-        self.secrets.push_back(secret.to_owned());
-        self.forms = all_forms(self.secrets.iter().map(String::as_str));
+        let known: Arc<str> = secret.into();
+        self.secrets.push_back(known.clone());
+        self.forms = all_forms(self.secrets.iter().map(|known| &**known));
+        known
     }
 
     fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
@@ -338,5 +346,28 @@ mod tests {
         }
         assert_eq!(known.secrets.len(), KNOWN_MAX);
         assert_eq!(known.redact("secret-0000 secret-0001 secret-0064"), "secret-0000 *** ***");
+    }
+
+    /// As where a reload brings a new one every hour, and the token of a bot stays.
+    #[test]
+    fn what_is_held_or_was_read_again_is_not_forgotten_for_newer_ones() {
+        let mut known = KnownSecrets { secrets: VecDeque::new(), forms: Vec::new() };
+        let held = known.insert("held-by-somebody");
+        known.insert("read-again");
+        known.insert("never-again");
+        for n in 0..KNOWN_MAX {
+            known.insert(&format!("newer-{n:04}"));
+            known.insert("read-again");
+        }
+        assert_eq!(known.secrets.len(), KNOWN_MAX);
+        let said = "held-by-somebody read-again never-again newer-0001 newer-0002";
+        assert_eq!(known.redact(said), "*** *** never-again newer-0001 ***");
+        drop(held);
+        known.insert("one-more");
+        assert_eq!(known.redact("held-by-somebody one-more"), "held-by-somebody ***");
+        // Held or not, they are so many at most.
+        let all: Vec<_> = (0..=KNOWN_MAX).map(|n| known.insert(&format!("in-use-{n:04}"))).collect();
+        assert_eq!((all.len(), known.secrets.len()), (KNOWN_MAX + 1, KNOWN_MAX));
+        assert_eq!(known.redact("in-use-0000 in-use-0001 in-use-0064"), "in-use-0000 *** ***");
     }
 }

@@ -7,6 +7,7 @@ use cofferdam_agent::tools::{ApprovalRequest, Approver, Decision};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::lock::lock;
+use cofferdam_core::text::one_line;
 use rmcp::model::{
     ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
     ErrorData, InputRequest, InputRequests, InputRequiredResult, InputResponses, ServerRequest,
@@ -42,7 +43,10 @@ impl Approver for Elicitation {
                 Ok(ClientResult::ElicitResult(answer)) => decision(&answer, &self.caller),
                 Ok(_) => Decision::Unasked("the client's answer is none to an elicitation".into()),
                 Err(ServiceError::Timeout { .. }) => Decision::Expired,
-                Err(error) => Decision::Unasked(format!("the client did not ask: {error}")),
+                Err(error) => {
+                    // It may be the client's own words, of any length.
+                    Decision::Unasked(one_line(&format!("the client did not ask: {error}"), 400))
+                }
             },
             () = cancel.cancelled() => Decision::Withdrawn,
         }

@@ -60,6 +60,8 @@ pub(crate) fn take(sent: Value, blobs: &BlobStore, config: &Config) -> Result<At
 }
 
 fn invalid_resource(said: &str) -> ErrorData {
+    // The library repeats values of any length.
+    let said = one_line(said, 300);
     let shape = r#"write [{"uri": "file:///a.txt", "mimeType": "text/plain", "blob": "BASE64"}]"#;
     ErrorData::invalid_params(format!("_meta[\"{ATTACHMENTS_META_KEY}\"]: {said}; {shape}"), None)
 }
@@ -69,4 +71,15 @@ fn name_of(uri: &str) -> Option<String> {
     let path = uri.split(['?', '#']).next()?;
     let name = path.rsplit('/').next()?;
     (!name.is_empty()).then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_refusal_of_files_repeats_what_is_long() {
+        let said = invalid_resource(&"x".repeat(100_000)).message;
+        assert!(said.len() < 500, "{}", said.len());
+    }
 }

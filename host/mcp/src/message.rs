@@ -4,6 +4,7 @@
 //! The arguments of a call stay text, as the client wrote them: a key that is given twice is still
 //! there to be refused.
 
+use cofferdam_core::text::one_line;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientNotification, ClientRequest,
     ErrorData, GetExtensions, GetMeta, InputResponses, JsonRpcMessage, RequestId, RequestMetaObject,
@@ -23,6 +24,9 @@ pub const STRUCTURE_MAX: usize = 50_000;
 /// The parameters of `initialize`, which may have an icon of the client: they are kept for as long
 /// as the session lasts.
 pub const INITIALIZE_BYTES_MAX: usize = 256 << 10;
+
+/// What a client's own words may take of the answer to them.
+const SAID_BYTES_MAX: usize = 400;
 
 /// What came, by what it is.
 #[derive(Debug)]
@@ -162,7 +166,7 @@ fn parse(text: &str) -> Result<RpcFrame, RefusedMessage> {
         let call = call(params.unwrap_or("{}")).map_err(&refused)?;
         return request(ClientJsonRpcMessage::request(call, request_id)).map_err(refused);
     }
-    let wrong = |e: serde_json::Error| ErrorData::invalid_params(format!("{method}: {e}"), None);
+    let wrong = |e: serde_json::Error| ErrorData::invalid_params(describe_fault(&method, &e), None);
     serde_json::from_str(text).map_err(wrong).and_then(request).map_err(refused)
 }
 
@@ -247,7 +251,7 @@ fn request_id(raw: &RawValue) -> Option<RequestId> {
 
 /// A call whose arguments stay text.
 fn call(params: &str) -> Result<ClientRequest, ErrorData> {
-    let wrong = |e: serde_json::Error| ErrorData::invalid_params(format!("tools/call: {e}"), None);
+    let wrong = |e: serde_json::Error| ErrorData::invalid_params(describe_fault("tools/call", &e), None);
     let params: CallParams<'_> = serde_json::from_str(params).map_err(wrong)?;
     let arguments = params.arguments.map_or("{}", RawValue::get);
     let arguments = if arguments == "null" { "{}" } else { arguments };
@@ -274,9 +278,15 @@ pub(crate) fn take_arguments(message: &mut ClientJsonRpcMessage) -> Option<RawAr
 
 fn unreadable(error: &serde_json::Error) -> ErrorData {
     match error.classify() {
-        Category::Data => ErrorData::invalid_request(format!("not a JSON-RPC message: {error}"), None),
-        _ => ErrorData::parse_error(format!("not JSON: {error}"), None),
+        Category::Data => ErrorData::invalid_request(describe_fault("not a JSON-RPC message", error), None),
+        _ => ErrorData::parse_error(describe_fault("not JSON", error), None),
     }
+}
+
+/// What is wrong with a text, on one short line: the library repeats values of any length, and
+/// makes them several times as long.
+fn describe_fault(what: &str, error: &serde_json::Error) -> String {
+    one_line(&format!("{what}: {error}"), SAID_BYTES_MAX)
 }
 
 #[cfg(test)]
@@ -344,6 +354,18 @@ mod tests {
         }
         let RpcFrame::Refused(refusal) = read(b"\xff\xfe{}") else { panic!("not text") };
         assert_eq!(refusal.error.code, ErrorCode::PARSE_ERROR);
+    }
+
+    #[test]
+    fn no_refusal_repeats_what_is_long() {
+        // The library writes this letter in six.
+        let long = "\u{7f}".repeat(100_000);
+        let params = format!(r#"{{"name":"a","_meta":"{long}"}}"#);
+        let call = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{params}}}"#);
+        for text in [format!("\"{long}\""), call] {
+            let RpcFrame::Refused(refusal) = read(text.as_bytes()) else { panic!("no message") };
+            assert!(refusal.error.message.len() <= SAID_BYTES_MAX, "{}", refusal.error.message.len());
+        }
     }
 
     /// A request with this id and this token.

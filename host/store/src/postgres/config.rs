@@ -63,8 +63,10 @@ impl PostgresConfig {
         check_schema(schema)?;
         let mut client: tokio_postgres::Config =
             url.reveal().parse().map_err(|error: tokio_postgres::Error| {
-                // What it shows of the URL is an option's name.
-                PostgresConfigError::Url(url.scrub(&cofferdam_core::text::with_causes(&error)))
+                let said = cofferdam_core::text::with_causes(&error);
+                // Of a URL that is spelled wrongly all up to a = passes for an option's name.
+                let known = said.split_inclusive("unknown option").next().unwrap_or_default();
+                PostgresConfigError::Url(url.scrub(known))
             })?;
         if let Some(password) = client.get_password().and_then(|bytes| std::str::from_utf8(bytes).ok()) {
             // The log may be told the password alone.
@@ -72,6 +74,11 @@ impl PostgresConfig {
         }
         if client.get_hosts().is_empty() && client.get_hostaddrs().is_empty() {
             return Err(PostgresConfigError::Url("it names no host".to_owned()));
+        }
+        if client.get_hosts().iter().any(|host| matches!(host, Host::Tcp(name) if name.contains('@'))) {
+            // The rest of a password, which would be shown and looked up.
+            let said = "its host has an @ in it; write an @ of the password as %40";
+            return Err(PostgresConfigError::Url(said.to_owned()));
         }
         let (server, wants_tls) = (describe(&client), client.get_ssl_mode());
         let tls = match (wants_tls, is_on_this_machine(&client)) {
@@ -236,6 +243,10 @@ mod tests {
             "postgres://u:opensesame@db.example/d?nonsense=1",
             "postgres://u:opensesame@db.example/d?sslmode=verify-full",
             "mysql://u:opensesame@db.example/d",
+            "postgresql+asyncpg://u:opensesame@db.example/d?ssl=require",
+            "postgres:/u:opensesame@db.example/d?sslmode=require",
+            "postgres://u:open@opensesame@db.example/d",
+            "host=db.example user=u password=open opensesame=1",
             "postgres://u:opensesame@db.example/d?sslmode=disable",
             "postgres://u:opensesame@db.example:port/d",
             "opensesame",

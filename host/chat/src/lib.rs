@@ -31,4 +31,4 @@ pub use attempt::{ATTEMPTS_MAX, attempt};
 pub use latest_step::{LatestStep, StatusDelays, StatusText, StatusWatcher};
 pub use live_status::{LiveStatus, TurnDisplay};
 pub use placeholder::{EditableMessage, Placeholder, PlaceholderRef};
-pub use retry_pauses::RetryPauses;
+pub use retry_pauses::{ASKED_WAIT_MAX, RetryPauses};

@@ -3,6 +3,10 @@
 use cofferdam_agent::server::Backoff;
 use std::time::Duration;
 
+/// The longest pause that a platform asks for and gets: then it is asked again. It can write numbers
+/// that no clock has room for.
+pub const ASKED_WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// Pauses, and one line in the log for each change for the worse or the better.
 pub struct RetryPauses {
     /// What fails.

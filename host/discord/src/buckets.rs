@@ -2,6 +2,7 @@
 //! one over all. Within a bucket one request follows the other's answer, so nothing is sent into
 //! one that is known to be empty.
 
+use cofferdam_chat::ASKED_WAIT_MAX;
 use cofferdam_core::lock::lock;
 use reqwest::header::HeaderMap;
 use std::collections::HashMap;
@@ -140,9 +141,9 @@ pub(super) fn number(headers: &HeaderMap, name: &str) -> Option<f64> {
     headers.get(name)?.to_str().ok()?.trim().parse().ok()
 }
 
-/// A pause in seconds, if it is one.
+/// A pause in seconds, if it is one; at most [`ASKED_WAIT_MAX`].
 pub(super) fn seconds(seconds: f64) -> Option<Duration> {
-    Duration::try_from_secs_f64(seconds).ok()
+    Some(Duration::try_from_secs_f64(seconds).ok()?.min(ASKED_WAIT_MAX))
 }
 
 #[cfg(test)]
@@ -171,6 +172,23 @@ mod tests {
         for odd in [r#"{"retry_after":-1}"#, r#"{"retry_after":1e300}"#, r#"{"retry_after":"x"}"#] {
             assert_eq!(RateLimit::read(&headers(&[]), odd.as_bytes()), limited(5.0, false), "{odd}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_pause_that_no_clock_can_add_up_is_cut() {
+        let limited = RateLimit::read(&headers(&[]), br#"{"retry_after":1e19}"#);
+        assert_eq!(limited.wait, ASKED_WAIT_MAX);
+        let plain = headers(&[("retry-after", "1e19")]);
+        assert_eq!(RateLimit::read(&plain, b"<html>"), limited);
+        let buckets = Buckets::default();
+        let mut turn = buckets.turn("create", "5").await;
+        for over_all in [false, true] {
+            buckets.note(&mut turn, &headers(&[]), Some(RateLimit { over_all, ..limited })).await;
+            assert!(turn.empty_until().max(buckets.blocked_until()).is_some(), "{over_all}");
+        }
+        let empty = headers(&[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset-after", "1e19")]);
+        buckets.note(&mut turn, &empty, None).await;
+        assert!(turn.empty_until().is_some());
     }
 
     #[tokio::test]

@@ -2,6 +2,7 @@
 //! bounded.
 
 use super::token::BotToken;
+use cofferdam_chat::ASKED_WAIT_MAX;
 use cofferdam_core::text::{one_line, with_causes};
 use serde::Deserialize;
 use serde_json::Value;
@@ -101,8 +102,8 @@ fn refusal(code: u16, description: String, parameters: &Value) -> ApiFailure {
         404 if description == "Not Found" => ApiFailure::Unauthorized(code),
         409 => ApiFailure::Conflict(description),
         429 => {
-            let seconds = parameters["retry_after"].as_u64().map(Duration::from_secs);
-            ApiFailure::TooMany(seconds.unwrap_or(RETRY_AFTER_DEFAULT))
+            let pause = parameters["retry_after"].as_u64().map(cut_pause);
+            ApiFailure::TooMany(pause.unwrap_or(RETRY_AFTER_DEFAULT))
         }
         500..=599 => ApiFailure::Unreachable(format!("Telegram fails: {description} ({code})")),
         _ => match pause_in(&description) {
@@ -118,7 +119,12 @@ fn pause_in(description: &str) -> Option<Duration> {
     let said = description.to_ascii_lowercase();
     let (_, rest) = said.split_once("too many requests: retry after ")?;
     let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
-    digits.parse().ok().map(Duration::from_secs)
+    digits.parse().ok().map(cut_pause)
+}
+
+/// A pause of so many seconds; at most [`ASKED_WAIT_MAX`].
+fn cut_pause(seconds: u64) -> Duration {
+    Duration::from_secs(seconds).min(ASKED_WAIT_MAX)
 }
 
 impl ApiFailure {
@@ -192,6 +198,19 @@ mod tests {
         assert!(matches!(failure(200, r#"{"ok":"yes","result":1}"#), ApiFailure::Unreachable(_)));
         let with_200 = r#"{"ok":false,"error_code":403,"description":"Forbidden: x"}"#;
         assert!(failure(200, with_200).chat_is_gone(), "the body's code counts");
+    }
+
+    #[test]
+    fn a_pause_that_no_clock_can_add_up_is_cut() {
+        let body = |code: u16, rest: &str| format!(r#"{{"ok":false,"error_code":{code},{rest}}}"#);
+        let asked = |seconds: u64| body(429, &format!(r#""parameters":{{"retry_after":{seconds}}}"#));
+        let in_words =
+            |seconds: u64| body(400, &format!(r#""description":"Too Many Requests: retry after {seconds}""#));
+        for seconds in [86_401, 10_000_000_000_000_000_000, u64::MAX] {
+            assert_eq!(failure(429, &asked(seconds)), ApiFailure::TooMany(ASKED_WAIT_MAX), "{seconds}");
+            assert_eq!(failure(400, &in_words(seconds)), ApiFailure::TooMany(ASKED_WAIT_MAX), "{seconds}");
+        }
+        assert_eq!(failure(429, &asked(86_399)), ApiFailure::TooMany(Duration::from_secs(86_399)));
     }
 
     #[test]

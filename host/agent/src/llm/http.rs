@@ -94,7 +94,7 @@ impl ModelServer {
             }
             let asked = failure.retry_after().unwrap_or_default();
             let pause = backoff.pause_of_at_least(asked);
-            let late = started.elapsed() + pause > self.patience.retrying;
+            let late = started.elapsed().saturating_add(pause) > self.patience.retrying;
             let hopeless = !failure.may_pass() || asked > RETRY_AFTER_MAX || late;
             let loading = matches!(failure, AttemptFailure::Loading(_));
             if hopeless || (attempt == REQUEST_ATTEMPTS_MAX && !loading) {

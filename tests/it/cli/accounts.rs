@@ -87,6 +87,10 @@ fn beside_files_of_another_account_nothing_is_made() {
     );
     let looked = home.run(&["workflow", "show", id]);
     assert_eq!(looked.code, Some(0), "who only looks may: {looked:?}");
+    let told = home.run(&["doctor", "--offline", "--json"]).json();
+    let mend = format!("sudo -u '#{OTHER}' cofferdam doctor --config {}", home.config_file().display());
+    let mut findings = told["findings"].as_array().expect("a list").iter();
+    assert!(findings.any(|found| found["section"] == "serve" && found["mend"] == mend), "{told}");
 }
 
 /// As a container does that runs as root, on a volume that is not root's.

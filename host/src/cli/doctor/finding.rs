@@ -1,5 +1,6 @@
 //! What `doctor` finds, and how it writes the commands that mend it.
 
+use crate::config::Config;
 use serde::Serialize;
 use std::path::Path;
 
@@ -37,6 +38,12 @@ impl DoctorFinding {
 pub(in crate::cli) fn shell(path: &Path) -> String {
     let text = path.display().to_string();
     shlex::try_quote(&text).map_or(text.clone(), |quoted| quoted.into_owned())
+}
+
+/// The command that looks as this account.
+pub(super) fn look_as(config: &Config, account: u32) -> String {
+    let named = config.file.as_ref().map(|file| format!(" --config {}", shell(file))).unwrap_or_default();
+    format!("sudo -u '#{account}' cofferdam doctor{named}")
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! the command or the line of the configuration that takes them away.
 
 use super::super::allow;
-use super::finding::{DoctorFinding, shell};
+use super::finding::{DoctorFinding, look_as, shell};
 use super::places::{is_own_folder, name_other_place};
 use crate::config::{Config, SettingOrigin};
 use cofferdam_chat::people::{Group as Rules, GroupMembers};
@@ -99,8 +99,7 @@ fn mend(config: &Config, error: &PeopleError) -> String {
 /// How to look as the account that the state belongs to.
 fn as_owner(config: &Config) -> String {
     let owner = std::fs::metadata(&config.state_dir).map(|meta| meta.uid()).unwrap_or_default();
-    let named = config.file.as_ref().map(|file| format!(" --config {}", shell(file))).unwrap_or_default();
-    format!("sudo -u '#{owner}' cofferdam doctor{named}")
+    look_as(config, owner)
 }
 
 /// Those whom the configuration names for a channel.

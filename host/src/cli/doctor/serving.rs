@@ -3,7 +3,7 @@
 
 use super::super::errors::{describe_error, error_with_place};
 use super::super::serve::prepare::{self, FailedStep, PrepareStep};
-use super::finding::{DoctorFinding, Severity};
+use super::finding::{DoctorFinding, Severity, look_as};
 use crate::config::Config;
 use crate::gateway::GatewayError;
 use cofferdam_agent::tools::Registry;
@@ -33,9 +33,20 @@ pub(super) fn look(
     };
     // Told with the places, and how it is mended.
     let is_told = error.chain().any(exposed);
+    // The state is not to be moved because of who looks.
+    let others = error.chain().find_map(find_owner).map(|owner| look_as(config, owner));
     let reason = describe_error(&error_with_place(config, error));
-    findings.extend(finding(step, &reason, findings).filter(|_| !is_told));
+    let found = finding(step, &reason, findings).filter(|_| !is_told);
+    findings.extend(found.map(|found| DoctorFinding { mend: others.unwrap_or(found.mend), ..found }));
     ServeReport { ready: false, reason: Some(reason) }
+}
+
+/// The account that has the state, where that is another one.
+fn find_owner(cause: &(dyn std::error::Error + 'static)) -> Option<u32> {
+    match cause.downcast_ref() {
+        Some(GatewayError::OtherAccount { owner, .. }) => Some(*owner),
+        _ => None,
+    }
 }
 
 /// None where nobody meant to serve, or another section has said the same, with more to mend it.

@@ -6,12 +6,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Refuses another account than the state's: that of the files in it, or of the folder where none
-/// are there yet. For commands that leave files for a `serve`.
+/// are there yet. A folder of root's may be begun by every account that may write there, as the
+/// volume of a pod is. For commands that leave files for a `serve`.
 ///
 /// # Errors
 /// [`GatewayError::OtherAccount`].
 pub fn check_account(config: &Config) -> Result<(), GatewayError> {
-    if !check_begun_state(config)? {
+    if !check_begun_state(config)? && !is_of_root(&config.state_dir) {
         check_owner("the state folder", &config.state_dir)?;
     }
     Ok(())
@@ -34,4 +35,8 @@ fn check_owner(what: &str, path: &Path) -> Result<bool, GatewayError> {
         Ok(owner) if owner != us => Err(GatewayError::OtherAccount { what: what.to_owned(), owner }),
         found => Ok(found.is_ok()),
     }
+}
+
+fn is_of_root(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|meta| meta.uid() == 0)
 }

@@ -1,9 +1,12 @@
 //! Whose the state is: another account leaves no files in it that its own could not open.
 
-use super::refused;
-use std::os::unix::fs::chown;
+use super::{refused, run};
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use support::home::{Home, Ran};
-use support::needs;
+use support::{needs, program};
 
 /// An account that nobody is.
 const OTHER: u32 = 65_534;
@@ -108,4 +111,29 @@ fn a_state_may_be_begun_in_a_folder_of_another_account() {
     done(home.call(&["file_list", "path=/shared"]));
     done(home.run(&["store", "migrate"]));
     done(home.run(&["run", &home.file("list.yaml", FLOW.as_bytes())]));
+}
+
+/// As in a pod, whose volume is root's, and whose account may write there by its group.
+#[test]
+fn a_state_may_be_begun_in_a_folder_of_root_by_who_may_write_there() {
+    let test = "cli::accounts::a_state_may_be_begun_in_a_folder_of_root_by_who_may_write_there";
+    if !needs::available(test, "root", needs::root()) {
+        return;
+    }
+    let home = home();
+    for (dir, mode) in [(home.dir(), 0o755), (home.state().as_path(), 0o777)] {
+        std::fs::set_permissions(dir, Permissions::from_mode(mode)).expect("ours");
+    }
+    // Its own copy of the program, since the build's may be closed to others.
+    let copy = home.dir().join("cofferdam");
+    program::copy_cofferdam(&copy);
+    let migrate = |account: u32| {
+        let mut command = Command::new(&copy);
+        command.uid(account).gid(account).env_clear().env("HOME", "/nonexistent").current_dir("/");
+        run(command.arg("--config").arg(home.config_file()).args(["store", "migrate"]))
+    };
+    let ran = migrate(OTHER);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(std::fs::metadata(home.state().join("cofferdam.db")).expect("made").uid(), OTHER);
+    refused(&migrate(0), &["/state/cofferdam.db belongs to the account 65534"]);
 }

@@ -49,7 +49,7 @@ async fn guilds_are_listed_with_the_line_that_serves_nobody_there() -> anyhow::R
     assert_eq!((&people["groups"], &people["other_groups"]), (&json!([]), &Value::Null), "{people}");
     assert_eq!(people["other_guilds"], "allowed", "{people}");
     let guild = &people["guilds"][0];
-    assert_eq!((guild["id"].to_string().as_str(), &guild["members"]), (GUILD, &json!("all")), "{people}");
+    assert_eq!((&guild["id"], &guild["members"]), (&json!(GUILD), &json!("all")), "{people}");
     assert_eq!(guild["profiles"], json!(["file-read-only"]), "{people}");
     assert_eq!(guild["remove"], format!("{table} members = \"none\""), "{people}");
     assert_eq!(

@@ -218,7 +218,7 @@ fn each_crate_names_those_below_it() {
         ("oci", &["core", "egress", "agent"]),
         // The server is the operator's to name; what is held there is the warden's.
         ("s3", &["core", "agent", "warden"]),
-        ("discord", &["core", "warden", "store", "agent", "chat"]),
+        ("discord", &["core", "warden", "store", "agent", "chat", "checks"]),
         ("telegram", &["core", "warden", "store", "agent", "chat", "checks"]),
     ];
     let mut found = 0;

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Headers of one request; of more nothing is sent.
 pub const HEADERS_MAX: usize = 64;
-/// Headers of a request that are the gateway's own, or would make it keep a state: no guest says
-/// them, and no profile.
+/// Headers of a request that are the gateway's own, would make it keep a state, or have a server
+/// take it for one of another method than was judged: no guest says them, and no profile.
 pub const GATEWAY_HEADERS: &[&str] = &[
     "accept-encoding",
     "connection",
@@ -30,6 +30,9 @@ pub const GATEWAY_HEADERS: &[&str] = &[
     "transfer-encoding",
     "upgrade",
     "via",
+    "x-http-method",
+    "x-http-method-override",
+    "x-method-override",
 ];
 /// Bytes of all names and values of headers, of a request and of an answer.
 pub const HEADER_BYTES_MAX: usize = 32 << 10;

@@ -33,9 +33,15 @@ fn a_guest_asks_a_host_that_its_profile_names() {
 fn what_is_the_gateways_to_say_is_not_the_guests() {
     let server = Server::saying(ok("", b""));
     let home = reaching(&server);
-    for header in
-        ["Host: evil.test", "Connection: upgrade", "Transfer-Encoding: chunked", "Proxy-Authorization: x"]
-    {
+    for header in [
+        "Host: evil.test",
+        "Connection: upgrade",
+        "Transfer-Encoding: chunked",
+        "Proxy-Authorization: x",
+        "X-HTTP-Method: DELETE",
+        "X-HTTP-Method-Override: DELETE",
+        "X-Method-Override: DELETE",
+    ] {
         let ran = ask(&home, &[&server.asks("/"), &format!("header={header}")]);
         assert!(ran.message().contains("nothing was answered"), "{ran:?}");
     }

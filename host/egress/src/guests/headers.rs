@@ -177,6 +177,18 @@ mod tests {
         assert_eq!(names(some), ["accept", "accept-encoding", "x-key"]);
     }
 
+    /// Where the worker did not keep the guest from saying it.
+    #[test]
+    fn no_header_that_stands_for_another_method_is_sent() {
+        let said: Headers = ["X-HTTP-Method", "x-http-method-override", "X-Method-Override", "X-Method"]
+            .map(|name| (name.to_owned(), ByteBuf::from("DELETE")))
+            .into();
+        let headers = RequestHeaders::new(&said, &BTreeMap::new(), &BTreeMap::new()).expect("sound").map();
+        let mut names: Vec<&str> = headers.keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["accept-encoding", "x-method"]);
+    }
+
     #[test]
     fn a_missing_secret_is_to_be_named_only_where_it_is_not() {
         let with = BTreeMap::from([("x-key".to_owned(), "KEY".to_owned())]);

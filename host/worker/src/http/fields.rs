@@ -7,7 +7,8 @@ use cofferdam_core::web::{HEADER_BYTES_MAX, HEADERS_MAX, Headers};
 use serde_bytes::ByteBuf;
 use wasmtime::component::Resource;
 
-/// What is between the gateway and the server, and so no guest's to say.
+/// What is between the gateway and the server, or stands for another method than the gateway
+/// judges, and so no guest's to say.
 const FORBIDDEN: &[&str] = &[
     "connection",
     "host",
@@ -18,6 +19,9 @@ const FORBIDDEN: &[&str] = &[
     "proxy-connection",
     "transfer-encoding",
     "upgrade",
+    "x-http-method",
+    "x-http-method-override",
+    "x-method-override",
 ];
 
 /// A list of fields.

@@ -28,6 +28,8 @@ pub struct PostgresConfig {
     server: String,
     /// Names the node whose workspace this process has, where each has one of its own.
     home: Option<String>,
+    /// Held alone, so that the log goes on to know it.
+    _password: Option<Secret>,
 }
 
 /// Why a store in PostgreSQL cannot be where it was said to be.
@@ -68,10 +70,9 @@ impl PostgresConfig {
                 let known = said.split_inclusive("unknown option").next().unwrap_or_default();
                 PostgresConfigError::Url(url.scrub(known))
             })?;
-        if let Some(password) = client.get_password().and_then(|bytes| std::str::from_utf8(bytes).ok()) {
-            // The log may be told the password alone.
-            let _known = Secret::new(password);
-        }
+        // The log may be told the password alone.
+        let password = client.get_password().and_then(|bytes| std::str::from_utf8(bytes).ok());
+        let password = password.map(Secret::new);
         if client.get_hosts().is_empty() && client.get_hostaddrs().is_empty() {
             return Err(PostgresConfigError::Url("it names no host".to_owned()));
         }
@@ -95,7 +96,7 @@ impl PostgresConfig {
             // Of a primary and its standbys the one that takes what is written.
             client.target_session_attrs(TargetSessionAttrs::ReadWrite);
         }
-        Ok(Self { client, schema: schema.to_owned(), tls, server, home: None })
+        Ok(Self { client, schema: schema.to_owned(), tls, server, home: None, _password: password })
     }
 
     /// The same for a process that has the workspace of this node, where each node has one of its
@@ -212,6 +213,7 @@ fn describe(client: &tokio_postgres::Config) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cofferdam_core::secret::{KNOWN_MAX, redact};
 
     fn config(url: &str) -> Result<PostgresConfig, PostgresConfigError> {
         PostgresConfig::new(&Secret::new(url), "cofferdam", b"")
@@ -257,6 +259,16 @@ mod tests {
         }
         let sound = config("postgres://u:opensesame@localhost/d").expect("sound");
         assert!(!format!("{sound:?}").contains("opensesame"));
+    }
+
+    #[test]
+    fn the_password_of_a_store_in_use_is_not_forgotten_for_newer_secrets() {
+        let config = config("postgres://u:a-password-in-use@localhost/d").expect("sound");
+        for n in 0..KNOWN_MAX {
+            drop(Secret::new(format!("newer-secret-{n:04}")));
+        }
+        assert_eq!(redact("a-password-in-use"), "***");
+        drop(config);
     }
 
     #[test]

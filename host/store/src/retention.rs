@@ -58,9 +58,10 @@ pub(super) fn prune(tx: &Tx<'_>, now: i64) -> Result<usize> {
     for (table, at) in [("journal", "recorded_at"), ("line", "said_at"), ("attempt", "last_at")] {
         tx.run(&format!("DELETE FROM {table} WHERE {at} < ?1 AND turn NOT IN {OPEN_TURNS}"), [before])?;
     }
-    // Those that answer no update.
+    // Those that answer no update, but for those whose rest is still to be kept.
     tx.run(
-        "DELETE FROM reply WHERE finished_at < ?1 AND NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.turn = reply.turn)",
+        "DELETE FROM reply WHERE finished_at < ?1 AND NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.turn = reply.turn)
+         AND NOT EXISTS (SELECT 1 FROM run_message WHERE run_message.turn = reply.turn AND messages = '')",
         [before],
     )?;
     // Behind the journal, whose calls it looks up.

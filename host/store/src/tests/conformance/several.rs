@@ -146,6 +146,7 @@ pub(super) async fn of_what_was_refused_in_part_the_rest_alone_is_sent_anew<E: E
     assert!(store.reopen_run("w-1").await.expect("reopened"));
     assert_eq!(state().await, SendState::Unknown);
     assert_eq!(store.load_unsent(&kept.turn).await.expect("asked"), None, "the rest is not kept");
+    store.prune(much_later()).await.expect("it");
     store.begin_task("w-1", 0).await.expect("begun");
     let rest = store.keep_message(whole()).await.expect("kept").expect("the rest");
     let bodies: Vec<_> = rest.parts.iter().map(|part| part.body.as_str()).collect();

@@ -1,6 +1,8 @@
 //! Runs that a turn begins: of a reply, the end of the time and the end of the run one counts, and
 //! what counts is in the inbox once.
 
+use super::conformance::waits::{answering, waiting};
+use super::postgres::nodes::join;
 use super::*;
 
 const HOUR: i64 = 3_600_000;
@@ -419,4 +421,21 @@ async fn of_a_runs_messages_and_waits_each_is_its_own() {
     // What still waits was promised.
     assert!(world.store.cancel_run("turn-1", Some(&caller("ann"))).await.expect("ended"));
     assert_eq!(world.store.load_unanswered_runs().await.expect("asked"), ["turn-1"]);
+}
+
+/// Nobody answers it, so no node has its session for that.
+#[tokio::test]
+async fn a_reply_that_a_run_waits_for_claims_no_session() {
+    if !Schema::is_there("a_reply_that_a_run_waits_for_claims") {
+        return;
+    }
+    let fixture = waiting::<Schema>("w-1").await;
+    let node = join(&fixture.engine.location, "a").expect("a node");
+    let reply = answering(1, "ben", "77", "When is it?");
+    let kept = node.persist(CHANNEL, vec![reply.clone(), reply]).await.expect("kept");
+    assert_eq!((kept.kept, kept.claimed, kept.pending), (0, Vec::new(), Vec::new()));
+    assert_eq!(fixture.sql("SELECT count(*) FROM claim"), "0");
+    // What replies to something else is a message like any other.
+    let kept = node.persist(CHANNEL, vec![answering(2, "eve", "77", "No")]).await.expect("kept");
+    assert_eq!((kept.kept, kept.claimed), (1, vec![SessionId::new("s")]));
 }

@@ -49,7 +49,7 @@ pub(super) fn wait(id: &str) -> NewWait {
 }
 
 /// A message that replies to another one.
-pub(super) fn answering(update_id: i64, sender: &str, message: &str, text: &str) -> NewUpdate {
+pub(in crate::tests) fn answering(update_id: i64, sender: &str, message: &str, text: &str) -> NewUpdate {
     let answers = WaitReply {
         message: message.into(),
         text: text.into(),

@@ -336,6 +336,12 @@ async fn a_message_that_is_known_claims_nothing() {
     let again = a.persist(CHANNEL, vec![of("s1", 1), of("s2", 1)]).await.expect("kept");
     assert_eq!((again.kept, again.pending, again.claimed), (0, Vec::new(), Vec::new()));
     assert_eq!(fixture.sql("SELECT session, messages FROM claim"), "s1|0");
+    // Between new ones, and twice in one batch.
+    let batch = vec![of("s1", 1), of("s1", 2), of("s2", 2), of("s2", 3)];
+    let some = a.persist(CHANNEL, batch).await.expect("kept");
+    assert_eq!((some.kept, ids(&some.pending), some.claimed), (2, vec![2], vec![SessionId::new("s2")]));
+    let claims = "SELECT string_agg(session || ' ' || messages, ', ' ORDER BY session) FROM claim";
+    assert_eq!(fixture.sql(claims), "s1 1, s2 0");
 }
 
 /// Its transaction met another one, and another node has had the session since.

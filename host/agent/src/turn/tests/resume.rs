@@ -249,3 +249,29 @@ async fn calls_that_were_left_out_of_a_step_are_told_after_a_crash() {
         assert_eq!((shown.len(), shown.iter().filter(told).count()), (CALLS, 1), "{crash:?} {at}");
     }
 }
+
+/// Its calls may take long: what was used is looked up again behind them.
+#[tokio::test]
+async fn what_a_person_uses_while_the_calls_of_a_resumed_turn_run_counts() {
+    let (_dir, store) = store();
+    let dying = dying(&store, Crash::After, 1);
+    let step = vec![call("meet"), call("meet")];
+    let mut world = World::new([Act::Call(step)]).limited(|limits| limits.user_tokens_per_day = 20);
+    world.history = dying.clone();
+    tokio::select! {
+        said = world.ask("t", "go") => panic!("{said}"),
+        () = dying.crash.died() => {}
+    }
+    world.history = History::durable(store.clone());
+    let (session, turn) = (session(), TurnId::new("beside"));
+    let whose = cofferdam_store::WhoseTurn { session, turn, caller: ann() };
+    let beside = async {
+        // The same call twice runs one after the other: the first one is under way.
+        world.tools.meeting.wait().await;
+        store.spend(&whose, 10).await.expect("charged");
+        world.tools.meeting.wait().await;
+    };
+    let (said, ()) = tokio::join!(world.ask("t", "go"), beside);
+    assert!(said.starts_with("Today's budget of 20 tokens is used up"), "{said}");
+    assert_eq!(world.script.asked().len(), 1, "nobody is asked any more");
+}

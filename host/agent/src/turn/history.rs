@@ -61,11 +61,11 @@ impl History {
 
     /// The same for a turn that begins; what it has behind it besides its entries, `None` where no
     /// turn runs again; and what its caller has used today.
-    pub(super) async fn load_beginning(
+    pub(super) async fn load_turn_beginning(
         &self,
         whose: &WhoseTurn,
     ) -> Result<(Vec<KeptHistory>, Option<AttemptRow>, UsedToday), HistoryError> {
-        let (lines, begun, used) = self.store.load_beginning(whose).await?;
+        let (lines, begun, used) = self.store.load_turn_beginning(whose).await?;
         #[cfg(test)]
         let begun = begun.map(|begun| self.crash.age(&whose.turn, begun));
         Ok((parse_lines(lines)?, begun, used))

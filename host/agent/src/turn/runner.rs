@@ -252,7 +252,7 @@ impl Runner {
     ) -> Result<Result<OpenConversation, HistoryError>, HistoryError> {
         let asked = async {
             let (history, whose) = (self.history.clone(), whose_turn(turn, session.clone()));
-            let (kept, begun, used) = history.load_beginning(&whose).await?;
+            let (kept, begun, used) = history.load_turn_beginning(&whose).await?;
             let keeping = HistoryPlace { history, whose, begun, used: Some(used) };
             OpenConversation::begin(keeping, mend(kept, &turn.id), request.clone()).await
         };

@@ -78,14 +78,14 @@ pub(super) async fn a_step_is_charged_once_to_its_person_and_day<E: Engine>() {
 pub(super) async fn what_a_turn_begins_with_is_what_each_look_would_find<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let (own, other) = (whose("s", "t"), whose("s", "other"));
-    let beginning = fixture.store.load_beginning(&own).await.expect("known");
+    let beginning = fixture.store.load_turn_beginning(&own).await.expect("known");
     assert_eq!(beginning, (Vec::new(), None, UsedToday::default()));
     for whose in [&other, &own] {
         fixture.store.attempt(&whose.turn, &whose.caller).await.expect("noted");
         fixture.store.add_line(whose, 0, "x".into(), 7).await.expect("added");
     }
     fixture.store.spend(&own, 5).await.expect("charged");
-    let (lines, begun, used) = fixture.store.load_beginning(&own).await.expect("known");
+    let (lines, begun, used) = fixture.store.load_turn_beginning(&own).await.expect("known");
     assert_eq!(lines, fixture.store.lines(&own.session, &own.turn).await.expect("lines"));
     assert_eq!(begun, fixture.store.load_attempt(&own.turn).await.expect("known"));
     assert_eq!((lines.len(), begun.map(|begun| begun.spent), used.tokens), (2, Some(5), 19));

@@ -3,7 +3,7 @@
 //!
 //! What takes time are the exchanges with the server, so what nobody asks the answer of goes out
 //! with what follows: the beginning, the questions whether the node is there and which transaction
-//! it is, and changes.
+//! it is, changes, and queries whose answers are read behind what follows.
 
 use super::failure::{describe_refused_beginning, is_lost};
 use super::row::{PgRow, references};

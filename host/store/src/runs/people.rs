@@ -154,7 +154,6 @@ impl Store {
             let due = due::to_go_on(tx.home());
             let runs: Vec<String> =
                 tx.query_rows(&due, params![now, deadline, tx.home()], |row| row.get(0))?;
-            // Looked up after the runs: files may come between the two.
             let nodes = if runs.is_empty() { None } else { homes::load_settled_nodes(tx)? };
             Ok(RunsToGoOn { runs, nodes })
         })

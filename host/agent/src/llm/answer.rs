@@ -12,6 +12,9 @@ pub(super) const ANSWER_TEXT_BYTES_MAX: usize = 1 << 20;
 pub(super) const ANSWER_CALLS_MAX: usize = 64;
 /// Arguments of one call: as many as a tool takes without a policy that says otherwise.
 pub(super) const CALL_ARGUMENTS_BYTES_MAX: usize = 1 << 20;
+/// Tokens that one answer has read, or written, however many more its server tells: what all of a
+/// day come to can be added up.
+pub(super) const COUNTED_TOKENS_MAX: u64 = 1_000_000_000_000;
 /// A call's name; a longer one is cut, and then belongs to no tool.
 const NAME_BYTES_MAX: usize = 200;
 /// A call's id, which goes back as it came: some servers keep in it what the model thought.

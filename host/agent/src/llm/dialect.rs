@@ -1,7 +1,7 @@
 //! What differs from one model API to another: where requests go, what is in them, and what their
 //! answers' events mean. Pure: a dialect contacts nobody.
 
-use super::answer::ModelAnswer;
+use super::answer::{COUNTED_TOKENS_MAX, ModelAnswer};
 use super::chat::LimitField;
 use super::config::{Config, ProviderKind};
 use super::failure::AttemptFailure;
@@ -76,6 +76,8 @@ impl Dialect {
         };
         // An error alone is no sign that a model has read anything.
         answer.heard |= heard.is_ok();
+        answer.usage.input_tokens = answer.usage.input_tokens.min(COUNTED_TOKENS_MAX);
+        answer.usage.output_tokens = answer.usage.output_tokens.min(COUNTED_TOKENS_MAX);
         heard
     }
 }

@@ -9,7 +9,7 @@ mod asking;
 mod garbled;
 mod recorded;
 
-use super::answer::ModelAnswer;
+use super::answer::{COUNTED_TOKENS_MAX, ModelAnswer};
 use super::chat::LimitField;
 use super::dialect::Dialect;
 use super::events::Events;
@@ -163,5 +163,30 @@ fn what_a_model_thinks_is_paid_for_in_every_dialect() {
         let mut answer = ModelAnswer::for_request(100);
         assert_eq!(chat.hear(event, &mut answer).is_ok(), input_tokens > 0);
         assert_eq!(answer.cost(), TokenUsage { input_tokens, output_tokens: 0 });
+    }
+}
+
+#[test]
+fn no_server_counts_more_tokens_than_can_be_added_up() {
+    let told = |input: &str, output: &str| {
+        let counts = [input, output].map(|name| (name.to_owned(), Value::from(u64::MAX)));
+        Value::Object(counts.into_iter().collect())
+    };
+    let usual = told("input_tokens", "output_tokens");
+    for (dialect, event) in [
+        (
+            Dialect::Chat(LimitField::MaxTokens),
+            json!({ "usage": told("prompt_tokens", "completion_tokens") }),
+        ),
+        (Dialect::Anthropic, json!({ "type": "message_delta", "usage": usual })),
+        (
+            Dialect::Responses { max_output_tokens: 1000 },
+            json!({ "type": "response.completed", "response": { "usage": usual } }),
+        ),
+    ] {
+        let mut answer = ModelAnswer::for_request(100);
+        dialect.hear(&event.to_string(), &mut answer).expect("an event");
+        let most = TokenUsage { input_tokens: COUNTED_TOKENS_MAX, output_tokens: COUNTED_TOKENS_MAX };
+        assert_eq!((answer.cost(), answer.into_reply().usage), (most, most), "{event}");
     }
 }

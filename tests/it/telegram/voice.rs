@@ -1,7 +1,7 @@
 //! Voice messages: what is said in one is its text, and the file stays a file; a reply to one is
 //! spoken where its sender asks for that. Neither ever costs the text or the file.
 
-use super::world::{ANN, BEN, PATIENCE, World};
+use super::world::{ANN, BEN, EVE, GROUP, PATIENCE, World};
 use support::containing;
 use support::home::Home;
 use support::llm::{Dialect, Gate, LlmServer, Turn};
@@ -159,6 +159,25 @@ async fn what_is_sent_on_is_not_heard() -> anyhow::Result<()> {
     assert!(told.contains("[0]"), "{told}");
     assert_eq!(server.requests().len(), 0);
     world.end(2)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_member_of_an_open_group_has_nothing_forgotten_by_voice_either() -> anyhow::Result<()> {
+    let llm = LlmServer::start().await?;
+    llm.script([Turn::say("Noted."), Turn::say("Tiger.")]);
+    let rules = "members = \"all\"\nprofiles = [\"file-read-only\"]\n";
+    let open = format!("[channels.telegram.groups.\"{GROUP}\"]\n{rules}");
+    let fit = |home: Home| home.model(&llm, Dialect::Chat, "").telegram_more(&open);
+    let (world, server) = hearing(false, fit).await?;
+    let text = |text: &str| Incoming::group(GROUP, ANN).text(&format!("@cofferdam_test_bot {text}"));
+    world.ask(text("my cat is called Tiger")).await?;
+    server.plan([says("/new")]);
+    let heard = Incoming::group(GROUP, EVE).voice(Media::with_content("said", ogg(5000)));
+    let told = world.ask(heard.caption("@cofferdam_test_bot")).await?;
+    assert!(told.starts_with("This conversation is everybody's here: "), "{told}");
+    world.ask(text("what is it called?")).await?;
+    assert!(llm.requests()[1].text().contains("Tiger"), "nothing was forgotten");
+    world.end(3)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

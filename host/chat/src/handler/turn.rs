@@ -7,7 +7,7 @@ use super::files::{ReceivedFiles, fetch_files, find_files};
 use super::incoming::stopped_before;
 use super::mailbox::Mailbox;
 use super::recent::{self, EarlierFiles};
-use super::voice::{Speaking, switch_voice, to_be_spoken, transcribe};
+use super::voice::{Speaking, refuse_heard, switch_voice, to_be_spoken, transcribe};
 use super::{Channel, ChannelTurn, MessageAction, ResumedTurn, StartDecision, begin_activity};
 use crate::outbound::{FirstMessage, deliver, plan};
 use crate::runs::{CallingTurn, RunTrigger};
@@ -284,6 +284,9 @@ async fn run_turn<C: Channel>(
         fetched = fetching => fetched,
     };
     heard?;
+    if let Some(said) = refuse_heard(&*channel, &asked) {
+        return Some(said);
+    }
     if base.voice.speech.is_some() && word(&asked.text) == Some(ControlWord::Help) {
         asked.notices.push(said::VOICE_HELP.to_owned());
     }

@@ -6,9 +6,10 @@ use crate::Activity;
 use crate::outbound::{
     BundledFile, FileBundle, MediaKind, Router, SendError, SendingPart, SpeakableText, markdown,
 };
+use crate::words as said;
 use async_trait::async_trait;
 use cofferdam_agent::voice::{TRANSCRIBED_BYTES_MAX, Transcription, VoiceError};
-use cofferdam_core::command::split_command;
+use cofferdam_core::command::{ControlWord, split_command, word};
 use cofferdam_core::id::{SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
 use cofferdam_store::{PartKind, ReplyPart, StoreError};
@@ -50,6 +51,15 @@ pub(super) async fn transcribe<C: Channel>(
         None => {}
     }
     Some(())
+}
+
+/// What is said in the place of a turn where a voice message asks for what its sender may not have
+/// by typing it either.
+pub(super) fn refuse_heard<C: Channel>(channel: &C, asked: &ChannelTurn<C>) -> Option<OutgoingResponse> {
+    let asks_anew = asked.is_voice && word(&asked.text) == Some(ControlWord::New);
+    let rules = asks_anew.then(|| channel.base().people_rules())?;
+    let may = asked.sender.parse().is_ok_and(|sender| rules.may_begin_anew(sender));
+    (!may).then(|| OutgoingResponse::text(said::NOT_YOURS_TO_FORGET))
 }
 
 fn not_transcribed(why: &str) -> String {

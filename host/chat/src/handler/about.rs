@@ -2,6 +2,7 @@
 //! what the message replies to, what it forwards. All of it is data; nothing in it can end the
 //! line. Pure.
 
+use cofferdam_core::text::escape_deceptive_json;
 use serde_json::{Map, Value, json};
 
 /// So much is shown of a message that is replied to.
@@ -54,7 +55,9 @@ impl MessageFacts {
         if let Some((from, text)) = self.forwarded {
             facts.insert("forwarded".into(), json!({ "from": from, "text": text }));
         }
-        (facts.len() > bare).then(|| Value::Object(facts).to_string())
+        let facts = (facts.len() > bare).then(|| Value::Object(facts).to_string())?;
+        // What quoted words hide is shown: nothing in them passes for the end of the line.
+        Some(escape_deceptive_json(&facts).into_owned())
     }
 }
 
@@ -71,4 +74,21 @@ fn describe_reply(author: Author, text: &str) -> Value {
         shown["cut"] = true.into();
     }
     shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_core::text::is_deceptive;
+
+    #[test]
+    fn what_quoted_words_hide_is_shown_on_the_one_line() {
+        let hidden = "a\u{2028}b\u{202E}c\u{E0041}\u{85}";
+        let author = Author::Other(NamedUser { id: Some(8), name: "Ben".into() });
+        let facts = MessageFacts { replies_to: Some((author, hidden.into())), ..MessageFacts::default() };
+        let line = facts.line().expect("there is something to say");
+        assert!(!line.contains(is_deceptive), "{line}");
+        let read: Value = serde_json::from_str(&line).expect("JSON");
+        assert_eq!(read["replies_to"]["text"], hidden);
+    }
 }

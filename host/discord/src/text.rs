@@ -47,7 +47,7 @@ impl<'r> Writer<'r> {
         while let Some(c) = chars.next() {
             match c {
                 c if !verbatim => self.escape(c, chars.peek().copied()),
-                // A piece of code is closed by one of them, a block by three in a row.
+                // A piece of code that has some is closed by two in a row, a block by three.
                 '`' if inline || self.out.ends_with("``") => self.out.push_str("\u{200B}`\u{200B}"),
                 c => self.out.push(c),
             }
@@ -82,7 +82,7 @@ impl<'r> Writer<'r> {
             Style::Bold => self.out.push_str("**"),
             Style::Italic => self.out.push('*'),
             Style::Strike => self.out.push_str("~~"),
-            Style::Code => self.out.push('`'),
+            Style::Code => self.out.push_str(code_mark(self.rich, span)),
             Style::Quote => {
                 self.begin_line();
                 self.out.push_str("> ");
@@ -108,7 +108,7 @@ impl<'r> Writer<'r> {
                 Style::Bold => self.out.push_str("**"),
                 Style::Italic => self.out.push('*'),
                 Style::Strike => self.out.push_str("~~"),
-                Style::Code => self.out.push('`'),
+                Style::Code => self.out.push_str(code_mark(self.rich, span)),
                 Style::Quote => {}
                 Style::Pre { .. } => {
                     self.begin_line();
@@ -133,6 +133,11 @@ impl<'r> Writer<'r> {
     }
 }
 
+/// What a piece of code begins and ends with: one mark would be closed by one that stands in it.
+fn code_mark(rich: &StyledText, span: &StyledSpan) -> &'static str {
+    if rich.text[span.start..span.end].contains('`') { "``" } else { "`" }
+}
+
 fn is_shown(url: &str) -> bool {
     url.len() <= LINK_BYTES_MAX && !url.contains(['<', '>', ' ', '\n', '\\'])
 }
@@ -151,6 +156,7 @@ mod tests {
         check("```rust\na && *b*\n```\nc", "```rust\na && *b*\n```\n\nc");
         check("> q\n> r", "> q\n> r");
         check("[x](https://e.org/a_b)", "[x](<https://e.org/a_b>)");
+        check("``a`[b](https://e.org)``", "``a\u{200B}`\u{200B}[b](https://e.org)``");
         check("a_b <@5>", "a\\_b \\<\\@5\\>");
         let long = format!("https://e.org/{}", "a".repeat(LINK_BYTES_MAX));
         check(&format!("[x]({long})"), "x");
@@ -204,6 +210,16 @@ mod tests {
         #[test]
         fn whatever_is_said_is_read_so(text in "([a1.)#+\\-*_~`|<>\\[\\]@:\\\\ \n/é]|https://|<@5>){0,40}") {
             prop_assert_eq!(read(&to_markdown(&StyledText::plain(text.clone()))), Some(text));
+        }
+
+        #[test]
+        fn a_piece_of_code_cannot_be_ended_from_within(code in "[`a]{1,20}") {
+            let spans = vec![StyledSpan { start: 0, end: code.len(), style: Style::Code }];
+            let mark = if code.contains('`') { "``" } else { "`" };
+            let shown = to_markdown(&StyledText { text: code, spans });
+            let inner = shown.strip_prefix(mark).and_then(|rest| rest.strip_suffix(mark)).expect("code");
+            prop_assert!(!inner.contains(mark), "{}", shown);
+            prop_assert!(!inner.starts_with('`') && !inner.ends_with('`'), "{}", shown);
         }
 
         #[test]

@@ -17,6 +17,8 @@ pub(super) const BUCKETS_MAX: usize = 256;
 
 /// Where a 429 names no time.
 const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(5);
+/// After any 429 nothing is sent for so long: of 10 000 in 10 minutes Discord makes a ban.
+const RETRY_AFTER_LEAST: Duration = Duration::from_millis(100);
 
 /// Until when a bucket is empty.
 type Bucket = Arc<tokio::sync::Mutex<Option<Instant>>>;
@@ -132,7 +134,7 @@ impl RateLimit {
         let over_all = said["global"] == true
             || told("x-ratelimit-global").is_some_and(|value| value.eq_ignore_ascii_case("true"))
             || told("x-ratelimit-scope") == Some("global");
-        Self { wait: wait.unwrap_or(RETRY_AFTER_DEFAULT), over_all }
+        Self { wait: wait.unwrap_or(RETRY_AFTER_DEFAULT).max(RETRY_AFTER_LEAST), over_all }
     }
 }
 
@@ -169,6 +171,8 @@ mod tests {
         );
         let global = headers(&[("x-ratelimit-global", "true")]);
         assert_eq!(RateLimit::read(&global, b""), limited(5.0, true));
+        let none = RateLimit::read(&plain, br#"{"retry_after":0}"#);
+        assert_eq!(none, limited(0.1, false), "it is not asked again without a pause");
         for odd in [r#"{"retry_after":-1}"#, r#"{"retry_after":1e300}"#, r#"{"retry_after":"x"}"#] {
             assert_eq!(RateLimit::read(&headers(&[]), odd.as_bytes()), limited(5.0, false), "{odd}");
         }

@@ -9,7 +9,8 @@ use crate::json::Whole;
 use serde_json::{Map, Number, Value};
 use std::collections::BTreeSet;
 
-/// Schemas that meet values, and bytes that patterns look for names in.
+/// Schemas that meet values or are asked for those of their parts, and bytes that patterns look for
+/// names in.
 const INTEGER_STEPS_MAX: u64 = 1 << 20;
 
 impl Schema {
@@ -60,11 +61,17 @@ impl Rewriting<'_> {
         };
         // Behind those that have a schema of their own all items have the same.
         let first = lists.iter().map(|list| list.prefix.len()).max().unwrap_or(0);
-        let rest = of_item(first);
+        // Looked for where an item has it, and so paid for: empty lists are many in few bytes.
+        let mut rest = None;
         for (index, item) in items.iter_mut().enumerate().filter(|(_, item)| may_hold_numbers(item)) {
-            match index < first {
-                true => self.visit(&of_item(index), item),
-                false => self.visit(&rest, item),
+            if self.left == 0 {
+                return;
+            }
+            if index < first {
+                self.spend(lists.len());
+                self.visit(&of_item(index), item);
+            } else {
+                self.visit(rest.get_or_insert_with(|| of_item(first)), item);
             }
         }
     }
@@ -78,7 +85,7 @@ impl Rewriting<'_> {
             if self.left == 0 {
                 return;
             }
-            self.spend(patterns * name.len());
+            self.spend(objects.len() + patterns * name.len());
             let of_field = objects.iter().flat_map(|object| of_field(object, name));
             self.visit(&same_value(nodes, of_field), value);
         }

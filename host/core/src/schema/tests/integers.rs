@@ -3,7 +3,7 @@
 use super::compiled;
 use crate::json::parse_strict;
 use crate::schema::{STEPS_MAX, StepBudget};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// What becomes of a value under a schema.
 fn written(schema: &Value, text: &str) -> String {
@@ -61,4 +61,15 @@ fn beyond_so_many_steps_numbers_stay_as_they_are() {
     let mut value = json!(vec![1.0; 5000]);
     schema.write_integers(&mut value);
     assert_eq!((&value[0].to_string(), &value[4999].to_string()), (&"1".to_owned(), &"1.0".to_owned()));
+}
+
+#[test]
+fn schemas_that_say_nothing_of_a_property_take_steps_as_well() {
+    let mut forms = vec![json!({ "minProperties": 0 }); 2000];
+    forms.push(json!({ "additionalProperties": { "type": "integer" } }));
+    let schema = compiled(&json!({ "allOf": forms }));
+    let fields: Map<String, Value> = (0..2000).map(|n| (format!("{n:04}"), json!(1.0))).collect();
+    let mut value = Value::Object(fields);
+    schema.write_integers(&mut value);
+    assert_eq!((value["0000"].to_string(), value["1999"].to_string()), ("1".to_owned(), "1.0".to_owned()));
 }

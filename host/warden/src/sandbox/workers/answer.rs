@@ -76,7 +76,10 @@ pub(super) fn converse(
                     calls.note(notification);
                     Continue(None)
                 }
-                FromWorker::Ended(said) => Break(said.map(Cow::into_owned)),
+                FromWorker::Ended(said) => Break(
+                    // Made anew: the words of one that was decoded may be any, and of any length.
+                    said.map(Cow::into_owned).map_err(|error| ToolError::new(error.code, error.message)),
+                ),
             })
         })?;
         match next {

@@ -5,8 +5,8 @@
 
 use super::process::Worker;
 use super::program::seal_memory_file;
-use super::start_error;
 use super::starter::{WorkerSpec, WorkerStarter};
+use super::{bound_words, start_error};
 use crate::sandbox::binary::{Binary, ComponentBytes};
 use crate::sandbox::cache::CompileCache;
 use crate::sandbox::notice::report_compiling;
@@ -158,7 +158,7 @@ fn compiled<T>(
     socket.send(&ToWorker::Compile(Bytes::new(component)), &[], &late)?;
     socket.receive(COMPILED_BYTES_MAX, &late, |bytes| {
         let compiled: Compiled<'_> = decode(bytes)?;
-        Ok(compiled.map(|code| take(code)))
+        Ok(compiled.map(|code| take(code)).map_err(|why| bound_words(&why)))
     })
 }
 

@@ -1,6 +1,7 @@
 //! What a component says of itself, asked of a worker: bounded in time and length.
 
 use super::answer::KILL_GRACE;
+use super::bound_words;
 use super::process::Worker;
 use crate::sandbox::SandboxError;
 use cofferdam_core::capability::Grants;
@@ -22,9 +23,7 @@ pub(super) fn describe_in(
     let question = ToWorker::Describe { grants: Cow::Borrowed(grants), point: point.clone() };
     match ask::<Result<Description, DescribeError>>(&mut worker.socket, &question) {
         Ok(Ok(description)) => Ok(description),
-        Ok(Err(DescribeError::Link(why))) => Err(SandboxError::Link(why)),
-        Ok(Err(DescribeError::Describe(why))) => Err(SandboxError::Describe(why)),
-        Ok(Err(DescribeError::Engine(why))) => Err(SandboxError::Engine(why)),
+        Ok(Err(why)) => Err(undescribed_error(&why)),
         Err(Broken::Stopped) => {
             let time = Limits::DESCRIBE.deadline;
             Err(SandboxError::Describe(format!("it did not finish within {time}")))
@@ -33,6 +32,15 @@ pub(super) fn describe_in(
             let how = worker.describe_end();
             Err(SandboxError::Describe(format!("its process ended ({how}; {broken})")))
         }
+    }
+}
+
+/// The error for what a worker says of a component without a description.
+fn undescribed_error(why: &DescribeError) -> SandboxError {
+    match why {
+        DescribeError::Link(why) => SandboxError::Link(bound_words(why)),
+        DescribeError::Describe(why) => SandboxError::Describe(bound_words(why)),
+        DescribeError::Engine(why) => SandboxError::Engine(bound_words(why)),
     }
 }
 
@@ -72,5 +80,17 @@ mod tests {
     fn a_description_has_a_longest_length() {
         assert!(matches!(promised(DESCRIPTION_BYTES_MAX), Broken::Closed));
         assert!(matches!(promised(DESCRIPTION_BYTES_MAX + 1), Broken::TooLong));
+    }
+    #[test]
+    fn why_there_is_no_description_is_told_on_one_bounded_line() {
+        let said = format!("a\nb\u{1b}[2J{}", "x".repeat(10_000));
+        for (why, begins) in [
+            (DescribeError::Link(said.clone()), "the component does not load: a b [2Jx"),
+            (DescribeError::Describe(said.clone()), "the component does not describe a tool: a b [2Jx"),
+            (DescribeError::Engine(said), "the sandbox does not start: a b [2Jx"),
+        ] {
+            let told = undescribed_error(&why).to_string();
+            assert!(told.starts_with(begins) && told.len() < 3000, "{told}");
+        }
     }
 }

@@ -26,6 +26,13 @@ pub use processor::{run_anywhere, run_with_calls};
 pub use program::{EmbeddedBytes, WORKER_BYTES, WORKER_SHA256, let_start_go};
 
 use super::SandboxError;
+use cofferdam_core::text::one_line;
+use cofferdam_core::tool::ToolError;
+
+/// What a worker says in words, which may be anything: on one line, and no longer than any message.
+fn bound_words(said: &str) -> String {
+    one_line(said, ToolError::MESSAGE_BYTES_MAX)
+}
 
 fn start_error(error: std::io::Error) -> SandboxError {
     SandboxError::Engine(error.to_string())

@@ -1,6 +1,7 @@
 //! One worker process as the gateway holds it: started with nothing but a socket, and killed when
 //! it is of no use any more.
 
+use super::bound_words;
 use super::processor::Placement;
 use super::program;
 use super::starter::WorkerSpec;
@@ -148,7 +149,7 @@ impl Worker {
 
 /// A worker's words, which may be anything, on a line.
 fn one_line(why: StartError) -> StartError {
-    let line = |text: String| cofferdam_core::text::one_line(&text, 500);
+    let line = |text: String| bound_words(&text);
     match why {
         StartError::Confine(why) => StartError::Confine(line(why)),
         StartError::Engine(why) => StartError::Engine(line(why)),

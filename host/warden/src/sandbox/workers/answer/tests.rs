@@ -292,6 +292,20 @@ fn a_worker_may_answer_for_a_moment_after_the_end_and_no_longer() {
     assert!(matches!(ended, Err(Broken::Stopped)) && end.elapsed() >= KILL_GRACE);
 }
 
+#[test]
+fn what_a_worker_fails_with_is_told_on_one_bounded_line() {
+    let (mut ours, theirs) = pair();
+    let mut peer = Socket::of_worker(theirs.into());
+    let message = format!("a\nb\u{1b}[2J{}", "x".repeat(10_000));
+    let failed = ToolError { code: ErrorCode::Failed, message };
+    peer.send(&FromWorker::Ended(Err(failed)), &[], || false).expect("there is room");
+    let ended = converse(&mut ours, &mut Nothing, &later(), 100, None).expect("it ended well");
+    let told = ended.expect_err("it failed");
+    assert_eq!(told.code, ErrorCode::Failed);
+    assert!(told.message.starts_with("a b [2Jx"), "{told}");
+    assert!(told.message.len() <= ToolError::MESSAGE_BYTES_MAX, "{} bytes", told.message.len());
+}
+
 /// How many processors a call's thread and its worker may use after these messages of it.
 fn processors_after(said: &[FromWorker<'_>]) -> (u32, u32) {
     let processors = |pid| sched_getaffinity(pid).expect("asked").count();

@@ -26,8 +26,12 @@ fn machine_code_has_a_longest_length() {
 #[test]
 fn what_was_compiled_is_taken_or_refused_in_words() {
     let code = [1, 2, 3];
-    let answers: [(Compiled<'_>, _); 2] =
-        [(Ok(Bytes::new(&code)), Ok(code.to_vec())), (Err("why".into()), Err("why".to_owned()))];
+    let answers: [(Compiled<'_>, _); 3] = [
+        (Ok(Bytes::new(&code)), Ok(code.to_vec())),
+        (Err("why".into()), Err("why".to_owned())),
+        // A process that was taken over says anything.
+        (Err("a\nb\u{1b}[2J".into()), Err("a b [2J".to_owned())),
+    ];
     for (answer, expected) in answers {
         let (ours, theirs) = UnixStream::pair().expect("a pair");
         let mut socket = Socket::of_gateway(ours.into());

@@ -8,7 +8,7 @@ mod subject;
 
 pub use subject::Subject;
 
-use cofferdam_core::capability::Access;
+use cofferdam_core::capability::{Access, Interface};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ToolName;
 use cofferdam_policy::{
@@ -187,6 +187,7 @@ impl DiffSubjects<'_> {
             if before == after {
                 continue;
             }
+            let looseness = |class| looseness(class, can_named_files_leave(new));
             let direction = match (before.map(looseness), after.map(looseness)) {
                 (Some(before), Some(after)) if before.iter().zip(after).all(|(b, a)| a <= *b) => {
                     Direction::Narrows
@@ -201,19 +202,22 @@ impl DiffSubjects<'_> {
     }
 
     /// A path that is filled in where none was given, or another directory behind `~`, lets more
-    /// calls through.
+    /// calls through. An address that is filled in is the only one that may be given: without it,
+    /// or with another one, others are let through.
     fn completions(&mut self, old: &ToolPolicy, new: &ToolPolicy) {
         for at in old.completions.keys().chain(new.completions.keys()).collect::<BTreeSet<_>>() {
             let (before, after) = (old.completions.get(at), new.completions.get(at));
             if before == after {
                 continue;
             }
+            let is_address = matches!(new.class(at), Some(ArgumentClass::Url(_)));
             let fewer = after.is_none_or(|after| {
                 before.is_some_and(|before| {
                     (after.default.is_none() || after.default == before.default)
                         && (after.home.is_none() || after.home == before.home)
                 })
             });
+            let fewer = fewer && !is_address;
             let direction = if fewer { Direction::Narrows } else { Direction::Widens };
             let subject = Subject::Completion(at.clone());
             self.push(direction, subject, before.map(Completion::spell), after.map(Completion::spell));
@@ -263,24 +267,33 @@ impl DiffSubjects<'_> {
 }
 
 /// How much a class lets through, in ways that do not make up for one another: texts that the judge
-/// accepts, the path itself staged, paths below it staged, what the audit shows, and people who are
-/// written to.
-fn looseness(class: ArgumentClass) -> [u8; 5] {
+/// accepts, addresses among them, the path itself staged, paths below it staged, what the audit
+/// shows, people who are written to, and files that leave because the call names them, where
+/// `named_leave`.
+fn looseness(class: ArgumentClass, named_leave: bool) -> [u8; 7] {
     match class {
-        ArgumentClass::Value => [3, 0, 0, 1, 0],
-        ArgumentClass::Content => [3, 0, 0, 0, 0],
+        ArgumentClass::Value => [3, 1, 0, 0, 1, 0, 0],
+        ArgumentClass::Content => [3, 1, 0, 0, 0, 0, 0],
         // A path for reading may be any in a mount; one for writing may not be a mount that is
         // read-only.
-        ArgumentClass::Path(PathUse::Read) => [2, 0, 0, 1, 0],
-        ArgumentClass::Path(PathUse::WriteBelow) => [1, 0, 1, 1, 0],
+        ArgumentClass::Path(PathUse::Read) => [2, 0, 0, 0, 1, 0, u8::from(named_leave)],
+        ArgumentClass::Path(PathUse::WriteBelow) => [1, 0, 0, 1, 1, 0, 0],
         // Nor a mount itself.
-        ArgumentClass::Path(PathUse::Write) => [0, 1, 0, 1, 0],
+        ArgumentClass::Path(PathUse::Write) => [0, 0, 1, 0, 1, 0, 0],
         // It accepts no text that another class accepts as what it is there.
-        ArgumentClass::Recipient => [0, 0, 0, 1, 1],
-        // An address at one of the hosts, which are compared by themselves; its query is not
-        // audited.
-        ArgumentClass::Url(_) => [2, 0, 0, 1, 0],
+        ArgumentClass::Recipient => [0, 0, 0, 0, 1, 1, 0],
+        // Nor does an address at one of the hosts, which are compared by themselves; its query is
+        // not audited.
+        ArgumentClass::Url(_) => [0, 1, 0, 0, 1, 0, 0],
     }
+}
+
+/// Whether files that a call names for reading can leave because of that: with a reply or a
+/// message, or copied out of a folder that the guest does not have.
+fn can_named_files_leave(policy: &ToolPolicy) -> bool {
+    let grants = &policy.grants;
+    [Interface::ReplyAttachments, Interface::Messaging].iter().any(|interface| grants.allows(*interface))
+        || grants.mounts.iter().any(|mount| mount.access == Access::CopyOut)
 }
 
 fn describe_policy(policy: &ToolPolicy) -> String {

@@ -165,6 +165,52 @@ fn each_use_of_a_path_lets_through_something_that_the_others_do_not() {
     }
 }
 
+/// What is told when this line of a note becomes that one, under this profile.
+fn told_of_note(profile: &str, from: &str, to: &str) -> Vec<String> {
+    let with = |line: &str| set(profile, &TOOL.replace("note = \"value\"", &format!("note = {line}")));
+    diff(&with(from), &with(to)).iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn an_address_is_no_path_and_one_that_is_given_is_the_only_one() {
+    let network = "network = { hosts = [\"a.test\", \"b.test\"], methods = [\"GET\"], bytes = \"1 MiB\" }";
+    let profile = PROFILE.replace("interfaces = []", network);
+    let (any, a) = ("{ url = \"read\" }", "{ url = \"read\", default = \"https://a.test/\" }");
+    let (b, path) = ("{ url = \"read\", default = \"https://b.test/\" }", "{ path = \"read\" }");
+    for (from, to, expected) in [
+        (any, path, "widens: t: argument note: { url = \"read\" } → { path = \"read\" }"),
+        (path, any, "widens: t: argument note: { path = \"read\" } → { url = \"read\" }"),
+        ("\"value\"", any, "narrows: t: argument note: \"value\" → { url = \"read\" }"),
+        (any, "\"value\"", "widens: t: argument note: { url = \"read\" } → \"value\""),
+        (a, any, "widens: t: completion of argument note: default = \"https://a.test/\" → none"),
+        (any, a, "widens: t: completion of argument note: none → default = \"https://a.test/\""),
+        (
+            a,
+            b,
+            "widens: t: completion of argument note: default = \"https://a.test/\" → default = \"https://b.test/\"",
+        ),
+    ] {
+        assert_eq!(told_of_note(&profile, from, to), [expected], "{from} → {to}");
+    }
+    let path = |default: &str| format!("{{ path = \"read\"{default} }}");
+    let told = told_of_note(PROFILE, &path(", default = \"/shared/a\""), &path(""));
+    assert_eq!(told, ["narrows: t: completion of argument note: default = \"/shared/a\" → none"]);
+}
+
+#[test]
+fn a_path_is_wider_than_a_value_where_named_files_leave() {
+    for (from, to, direction) in [
+        ("interfaces = []", "interfaces = [\"turn-attachments\"]", "narrows"),
+        ("interfaces = []", "interfaces = [\"reply-attachments\"]", "widens"),
+        ("interfaces = []", "interfaces = [\"messaging\"]", "widens"),
+        ("guest = \"/tmp\", access = \"read-only\"", "guest = \"/vault\", access = \"copy-out\"", "widens"),
+    ] {
+        let told = told_of_note(&PROFILE.replace(from, to), "\"value\"", "{ path = \"read\" }");
+        let expected = format!("{direction}: t: argument note: \"value\" → {{ path = \"read\" }}");
+        assert_eq!(told, [expected], "{to}");
+    }
+}
+
 #[test]
 fn a_tool_that_is_called_harmless_is_wider() {
     let reading = |safety: &str| {

@@ -97,7 +97,7 @@ impl ToolPolicy {
 
     /// The places of the items of the list at `at`, by their index: one of its own where the policy
     /// names the item by that, as it does the fields of a tuple, else that of any item.
-    pub(super) fn item_places(&self, at: &str) -> impl Fn(usize) -> String {
+    pub fn item_places(&self, at: &str) -> impl Fn(usize) -> String {
         let first = (Bound::Included(format!("{at}[0")), Bound::Unbounded);
         let named = |key: &String| key.strip_prefix(at)?.strip_prefix('[')?.chars().next();
         let next = self.arguments.range::<String, _>(first).next();

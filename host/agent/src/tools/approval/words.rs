@@ -93,9 +93,9 @@ impl Spot {
         Self { class: format!("{class}.{name}"), shown: format!("{shown}.{}", spelled::name(name)) }
     }
 
-    fn item(&self, n: usize) -> Self {
-        let Self { class, shown } = self;
-        Self { class: format!("{class}[]"), shown: format!("{shown}[{n}]") }
+    /// The item of this number, which is of this class.
+    fn item(&self, n: usize, class: String) -> Self {
+        Self { class, shown: format!("{}[{n}]", self.shown) }
     }
 }
 
@@ -123,13 +123,24 @@ impl Words<'_> {
                 // The judge has parsed it; what no parser accepts is shown as it is all the same.
                 Err(_) => self.value(at, value),
             },
-            (Some(ArgumentClass::Path(_)) | None, Value::Array(items)) if !items.is_empty() => {
-                items.iter().enumerate().for_each(|(n, item)| self.item(&at.item(n), item));
+            (Some(ArgumentClass::Path(_)), Value::Array(items)) if !items.is_empty() => {
+                self.tell_items(at, items, |_| format!("{}[]", at.class));
+            }
+            (None, Value::Array(items)) if !items.is_empty() => {
+                let policy = self.policy;
+                self.tell_items(at, items, policy.item_places(&at.class));
             }
             (None, Value::Object(fields)) if !fields.is_empty() => {
                 fields.iter().for_each(|(name, value)| self.place(&at.field(name), value));
             }
             _ => self.value(at, value),
+        }
+    }
+
+    /// Tells of each of several, whose classes these are by their numbers.
+    fn tell_items(&mut self, at: &Spot, items: &[Value], class: impl Fn(usize) -> String) {
+        for (n, item) in items.iter().enumerate() {
+            self.item(&at.item(n, class(n)), item);
         }
     }
 

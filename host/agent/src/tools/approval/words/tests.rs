@@ -12,6 +12,7 @@ const TOOL: &str = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"bui
     why = \"a test\"\n[arguments]\nfrom = { path = \"read\" }\nto = { path = \"write\" }\n\
     paths = { path = \"read\" }\n\"paths[]\" = { path = \"read\" }\n\"deep[].at[]\" = { path = \"write\" }\n\
     \"deep[].note\" = \"value\"\n\"jobs[].old_text\" = { path = \"write\" }\n\"jobs[].new_text\" = \"content\"\n\
+    \"pair[0]\" = { path = \"write\" }\n\"pair[1]\" = \"content\"\n\
     \"edits[].old_text\" = \"content\"\n\"edits[].new_text\" = \"content\"\nnote = \"value\"\nany = \"value\"\nbody = \"content\"\n\
     [approval]\n\"*\" = \"always\"\n";
 
@@ -69,6 +70,15 @@ fn everything_that_a_call_holds_has_a_line() {
             ],
         ),
         (json!({ "deep": [[1, [true]], []] }), vec!["deep[0][0]: 1", "deep[0][1][0]: true", "deep[1]: []"]),
+        // In a tuple, where each field has a class of its own.
+        (
+            json!({ "pair": ["/shared/a", "x", 7] }),
+            vec![
+                "changes or replaces /shared/a",
+                "pair[2]: 7",
+                "pair[1]: 1 bytes, sha256 2d711642b726: \"x\"",
+            ],
+        ),
         // What looks like an edit and is a path is shown as a path.
         (
             json!({ "jobs": [{ "old_text": "/shared/key", "new_text": "x" }] }),

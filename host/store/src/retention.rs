@@ -14,8 +14,10 @@ use std::time::Duration;
 pub const DONE_AGE_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Of updates that are done so many are remembered at most, the latest.
 pub const DONE_ROWS_MAX: u32 = 10_000;
-/// The turns that have not ended, for `NOT IN`.
-pub(super) const OPEN_TURNS: &str = "(SELECT turn FROM inbox WHERE done_at IS NULL AND turn IS NOT NULL)";
+/// The turns that have not ended, for `NOT IN`; each task of a run that is open is one.
+pub(super) const OPEN_TURNS: &str = "(SELECT turn FROM inbox WHERE done_at IS NULL AND turn IS NOT NULL
+     UNION ALL SELECT run_task.run || '/' || run_task.id FROM run_task JOIN run ON run.run = run_task.run
+               WHERE run.state = 'running')";
 
 /// Forgets all rows of a table but so many, the latest by a column.
 pub(super) fn keep_latest(tx: &Tx<'_>, table: &str, noted: &str, most: u32) -> Result<()> {

@@ -83,3 +83,18 @@ pub(super) async fn what_an_open_turn_has_behind_it_is_kept_at_any_age<E: Engine
     fixture.store.end(CHANNEL, &turn, text_reply(&[])).await.expect("ended");
     assert_eq!(kept(&fixture).await, (false, false, [false, false], String::new()));
 }
+
+pub(super) async fn what_the_tasks_of_an_open_run_have_done_is_kept_at_any_age<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let store = &fixture.store;
+    assert!(store.begin_run(super::runs::new("w-1"), 9).await.expect("begun"));
+    assert!(store.begin_task("w-1", 0).await.expect("begun"));
+    store.record("w-1/one/0", "h", &json!({}).into(), 5).expect("recorded");
+    let is_kept = async || {
+        store.prune(much_later()).await.expect("it");
+        store.load_earlier("w-1/one/0", "h").expect("it").answer.is_some()
+    };
+    assert!(is_kept().await, "it goes on, and its call must not run again");
+    assert!(store.end_run("w-1", RunEnd::Done("1".into())).await.expect("ended"));
+    assert!(!is_kept().await);
+}

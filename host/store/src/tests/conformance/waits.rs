@@ -167,6 +167,10 @@ pub(super) async fn an_album_is_one_reply_once_all_of_it_has_come<E: Engine>() {
     store.bound_waits(now).await.expect("bounded");
     let resolved = store.wait(wait("w-1"), now + 2_000).await.expect("asked");
     assert!(matches!(resolved, WaitState::Replied(_)), "{resolved:?}");
+    // What comes once the run has gone on would be read by nobody there.
+    store.end_task("w-1", 1, RunEnd::Done("{}".into())).await.expect("ended");
+    store.persist(CHANNEL, vec![part(4, "too late")]).await.expect("kept");
+    assert_eq!(pending(&fixture).await, [4], "a message of its own");
 }
 
 pub(super) async fn of_a_reply_a_timeout_and_an_end_one_counts<E: Engine>() {

@@ -24,6 +24,7 @@ use cofferdam_store::{
     KeptRun, NewMessage, NewReply, NewRun, NewTelling, NewTurnWait, RunEnd, RunOwner, SendState, TurnWaited,
     now_ms,
 };
+use cofferdam_warden::attachments::outgoing::{OutgoingBytes, OutgoingFile};
 use cofferdam_warden::messaging::{MessageToSend, Messaging};
 use run::{WORKFLOW, new_run};
 use serde_json::json;
@@ -189,7 +190,7 @@ impl TurnMessaging {
         let messenger = executor.messenger(&to, cancel).await?;
         self.may_write()?;
         // Of what was given: a call that runs again may know other secrets, and writes once.
-        let id = name_of("send", of, &[&to.to_string(), &given]);
+        let id = name_message(of, (&to, &given), &files);
         let turn = match &run {
             Some(run) => TurnId::new(format!("{}/{id}", run.new.run)),
             None => TurnId::new(format!("{}/{id}", of.call)),
@@ -306,6 +307,17 @@ fn name_of(what: &str, of: &CallFacts, parts: &[&str]) -> String {
     format!("{what}-{}", &sha256_hex(all.as_bytes())[..12])
 }
 
+/// Names a message of a call: the same words with other files are another one.
+fn name_message(of: &CallFacts, (to, text): (&Caller, &str), files: &[OutgoingFile]) -> String {
+    let to = to.to_string();
+    let paths = files.iter().map(|file| match &file.body {
+        OutgoingBytes::File { path, .. } => path.as_str(),
+        OutgoingBytes::Contents(_) => file.name.as_deref().unwrap_or_default(),
+    });
+    let parts: Vec<&str> = [to.as_str(), text].into_iter().chain(paths).collect();
+    name_of("send", of, &parts)
+}
+
 fn person(text: &str) -> Result<Caller, ToolError> {
     Caller::parse(text).ok_or_else(|| recipient_denied(text))
 }
@@ -316,4 +328,50 @@ fn invalid(said: impl AsRef<str>) -> ToolError {
 
 fn ended_problem() -> ToolError {
     ToolError::new(ErrorCode::NotFound, "this workflow has ended; begin another one with workflow_create")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts() -> CallFacts {
+        let turn = TurnId::new("telegram-1-5");
+        CallFacts {
+            call: turn.call(0),
+            turn,
+            session: None,
+            caller: ann(),
+            own_workspace: false,
+            tool: "post_all".to_owned(),
+            component_sha256: None,
+            policy_sha256: None,
+            profile: None,
+            arguments: json!({}),
+            arguments_sha256: "ab".repeat(32),
+        }
+    }
+
+    fn ann() -> Caller {
+        Caller { channel: "telegram".to_owned(), sender: "1".to_owned() }
+    }
+
+    #[test]
+    fn a_message_of_a_call_is_named_by_its_words_and_its_files() {
+        let file = |name: &str| OutgoingFile {
+            body: OutgoingBytes::Contents(Vec::new()),
+            name: Some(name.to_owned()),
+            mime_type: None,
+        };
+        let name = |text: &str, names: &[&str]| {
+            let files: Vec<OutgoingFile> = names.iter().map(|name| file(name)).collect();
+            name_message(&facts(), (&ann(), text), &files)
+        };
+        let first = name("x", &["1.png"]);
+        assert_eq!(first, name("x", &["1.png"]), "a call that runs again writes once");
+        let others =
+            [name("x", &["2.png"]), name("x", &["1.png", "2.png"]), name("x", &[]), name("y", &["1.png"])];
+        for other in others {
+            assert_ne!(first, other);
+        }
+    }
 }

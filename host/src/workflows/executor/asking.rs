@@ -6,6 +6,7 @@ use super::{ExecuteError, Executor, PreparedRun, TaskProblem, WorkflowState, tur
 use cofferdam_agent::tools::{ApprovalRequest, Approver, Decision, SHOWN_UNITS_MAX};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::id::Caller;
+use cofferdam_core::secret::redact;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::{NewWait, WaitState, now_ms};
@@ -27,7 +28,9 @@ impl Executor {
         let ready = run.plan.question(work, outputs).map_err(|error| unrendered(run, error))?;
         let from = ready.from.unwrap_or_else(|| run.by.clone());
         let messenger = self.messenger(&from, cancel).await?;
-        if ready.text.encode_utf16().count() > SHOWN_UNITS_MAX {
+        // What was put in may hold a secret; what is asked is for others.
+        let text = redact(&ready.text).into_owned();
+        if text.encode_utf16().count() > SHOWN_UNITS_MAX {
             let message =
                 format!("the text of `approve` is longer than {SHOWN_UNITS_MAX}; write a shorter one");
             return Err(ToolError::new(ErrorCode::TooLarge, message).into());
@@ -38,13 +41,14 @@ impl Executor {
         let left = self.begin_question(run, new).await?;
         let approver = retry_reach(|| messenger.approver(&from.sender, left), cancel).await?;
         let turn = turn_of(run, &run.plan.tasks[n].id);
+        // Of what was given: a run that goes on may know other secrets, and asks once.
         let told = json!([from.to_string(), ready.text]).to_string();
         let approval = ApprovalRequest {
             call: turn.call(0),
             turn,
             caller: Caller { channel: from.channel.clone(), sender: run.by.sender.clone() },
             tool: "approve".to_owned(),
-            text: ready.text,
+            text,
             sha256: sha256_hex(told.as_bytes()),
             remember: Vec::new(),
         };

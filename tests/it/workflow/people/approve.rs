@@ -75,3 +75,13 @@ async fn whoever_says_no_or_nothing_ends_the_run() -> anyhow::Result<()> {
     world.server.wait_for_message(PATIENCE, is_over).await?;
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_question_of_a_task_holds_no_secret_of_the_gateway() -> anyhow::Result<()> {
+    let input = "input: { type: object, properties: { what: { type: string } }, required: [what] }\ntasks:\n";
+    let asks = PUBLISH.replace("tasks:\n", input).replace("Publish it?", "Publish {{ input.what }}?");
+    let world = World::running(&[&asks]).await?;
+    world.ask(&format!("/publish what=\"{}, then\"", world.server.token()));
+    assert_eq!(question(&world).await?.text, "Publish ***, then?");
+    Ok(())
+}

@@ -226,7 +226,7 @@ impl<C: PlatformChannel> ReachableChannel<C> {
         person: &str,
     ) -> Result<(Arc<C>, C::Target, Option<ReplyPlace>), UnreachableReason> {
         let channel = self.current();
-        let Ok(number) = person.parse() else {
+        let Some(number) = person_number(person) else {
             return Err(UnreachableReason::Ever(format!("{person} is no number of a person")));
         };
         let (target, place) = channel.open_private(number).await?;
@@ -241,7 +241,7 @@ impl<C: PlatformChannel> Messenger for ReachableChannel<C> {
     }
 
     fn served(&self, person: &str) -> Served {
-        let Ok(person) = person.parse() else { return Served::No };
+        let Some(person) = person_number(person) else { return Served::No };
         self.current().base().door.served(person)
     }
 
@@ -309,6 +309,12 @@ impl<C: PlatformChannel> Messenger for ReachableChannel<C> {
     }
 }
 
+/// The number that a person is known by, in its one spelling: what they reply and press comes with
+/// that, and nothing would be taken for theirs under another one, such as `007`.
+fn person_number(person: &str) -> Option<i64> {
+    person.parse().ok().filter(|number: &i64| number.to_string() == person)
+}
+
 /// What somebody has replied to a message of the bot, for a run that may wait for that; both
 /// messages by id and text. The run is told of `files` by name, type and size.
 pub fn wait_reply<F: SentFile>(
@@ -328,5 +334,18 @@ pub fn wait_reply<F: SentFile>(
         text: replied_text.to_owned(),
         reply: reply.to_string(),
         files: (!files.is_empty()).then(|| serde_json::to_string(files).expect("plain data")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_has_one_spelling() {
+        assert_eq!(["1002", "-5", "0"].map(person_number), [Some(1002), Some(-5), Some(0)]);
+        for other in ["01002", "+1002", "-05", "-0", " 1002", "", "ben", "9223372036854775808"] {
+            assert_eq!(person_number(other), None, "{other}");
+        }
     }
 }

@@ -149,11 +149,19 @@ pub struct Runs(Arc<Mutex<ReachableChannels>>);
 
 #[derive(Default)]
 struct ReachableChannels {
+    /// Those that come up; absent where nobody has said which.
+    configured: Option<Vec<&'static str>>,
     messengers: BTreeMap<&'static str, Arc<dyn Messenger>>,
     starter: Option<Arc<dyn RunStarter>>,
 }
 
 impl Runs {
+    /// With these channels and no other one.
+    pub fn with_channels(channels: Vec<&'static str>) -> Self {
+        let known = ReachableChannels { configured: Some(channels), ..ReachableChannels::default() };
+        Self(Arc::new(Mutex::new(known)))
+    }
+
     /// Who reaches the people of a channel; none while it is not up.
     pub fn messenger(&self, channel: &str) -> Option<Arc<dyn Messenger>> {
         lock(&self.0).messengers.get(channel).cloned()
@@ -167,6 +175,15 @@ impl Runs {
             }
             tokio::time::sleep(NOT_UP).await;
         }
+    }
+
+    /// The same; none where the channel is not up, and never comes up as it is not configured.
+    pub async fn find_messenger(&self, channel: &str) -> Option<Arc<dyn Messenger>> {
+        let is_configured = match &lock(&self.0).configured {
+            Some(channels) => channels.iter().any(|configured| *configured == channel),
+            None => true,
+        };
+        if is_configured { Some(self.await_messenger(channel).await) } else { self.messenger(channel) }
     }
 
     /// Has messages begin runs.

@@ -201,7 +201,7 @@ fn mute_services(
         settle: settle(gateway.warden.clone()),
         attachments: config.attachments.clone(),
         approvals: config.approvals,
-        runs: Runs::default(),
+        runs: Runs::with_channels(workflows::channels(config)),
         voice: Voice::default(),
     }
 }

@@ -10,7 +10,7 @@ use crate::people::Served;
 use crate::session_queue::StopPower;
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_store::{QueueMode, Update};
-use cofferdam_warden::attachments::Attachments;
+use cofferdam_warden::attachments::{Attachments, DeclaredFile, Intake};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -91,7 +91,8 @@ impl ResumedTurn {
         Caller::parse(&self.from).is_some_and(|from| from.channel == C::NAME)
     }
 
-    /// The files of the reply: those that came on this channel are here already.
+    /// The files of the reply: those that came on this channel are here already. Of a channel that
+    /// is not configured any more none can be had.
     pub(super) async fn fetch_files<C: Channel>(
         &self,
         base: &ChannelServices,
@@ -99,7 +100,23 @@ impl ResumedTurn {
     ) -> Attachments {
         let (Some(files), false) = (&self.files, self.is_of::<C>()) else { return here };
         let platform = self.from.split(':').next().unwrap_or_default();
-        base.runs.await_messenger(platform).await.fetch(files).await
+        match base.runs.find_messenger(platform).await {
+            Some(messenger) => messenger.fetch(files).await,
+            None => self.refuse_files(base, platform),
+        }
+    }
+
+    /// The files that the reply tells of, without their bytes.
+    fn refuse_files(&self, base: &ChannelServices, platform: &str) -> Attachments {
+        let mut intake = Intake::new(&base.blobs, &base.limits);
+        let told = self.reply.as_ref().and_then(|reply| reply["files"].as_array());
+        for file in told.into_iter().flatten() {
+            let text = |key: &str| file[key].as_str().map(str::to_owned);
+            let (name, mime_type, size) = (text("name"), text("mime_type"), file["bytes"].as_u64());
+            let declared = DeclaredFile { name, mime_type, size, source: None };
+            intake.refuse(declared, &format!("{platform} is not configured here any more"));
+        }
+        intake.finish()
     }
 
     /// The words of the question: the gateway's alone.

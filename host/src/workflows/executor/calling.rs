@@ -2,6 +2,7 @@
 //! files of the reply that a run has waited for are the attachments of the calls that come after
 //! it, up to the next wait.
 
+use super::served::unconfigured_problem;
 use super::{Executor, PreparedRun, TaskProblem, turn_of, unrendered};
 use cofferdam_agent::tools::CallRequest;
 use cofferdam_agent::turn::{Tools, words};
@@ -83,7 +84,13 @@ impl Executor {
         };
         // What is a channel's in the store begins with its name.
         let channel = channel.split('-').next().unwrap_or_default();
-        let fetched = async { people.runs.await_messenger(channel).await.fetch(&files).await };
-        cancel.run_until_cancelled(fetched).await.ok_or_else(|| ToolError::cancelled().into())
+        let fetched = async {
+            match people.runs.find_messenger(channel).await {
+                Some(messenger) => Ok(messenger.fetch(&files).await),
+                None => Err(unconfigured_problem(channel)),
+            }
+        };
+        let fetched = cancel.run_until_cancelled(fetched).await.ok_or_else(ToolError::cancelled)?;
+        fetched.map_err(TaskProblem::from)
     }
 }

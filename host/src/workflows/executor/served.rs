@@ -72,10 +72,7 @@ impl Executor {
         if people.channels.iter().any(|channel| *channel == by.channel) {
             return None;
         }
-        let channel = one_line(&by.channel, 80);
-        let said =
-            format!("[channels.{channel}] is not configured any more; configure it, then resume the run");
-        Some(ToolError::new(ErrorCode::RecipientDenied, said))
+        Some(unconfigured_problem(&by.channel))
     }
 
     /// Ends a run whose person is not served any more. Nobody has wanted that, so it is recorded as
@@ -87,4 +84,11 @@ impl Executor {
         }
         Ok(())
     }
+}
+
+/// Why a run goes no further that needs a channel which is not configured any more.
+pub(super) fn unconfigured_problem(channel: &str) -> ToolError {
+    let channel = one_line(channel, 80);
+    let said = format!("[channels.{channel}] is not configured any more; configure it, then resume the run");
+    ToolError::new(ErrorCode::RecipientDenied, said)
 }

@@ -406,7 +406,7 @@ impl World {
             settle: Arc::new(|_| Ok(())),
             albums: AlbumWindow { silence: Duration::ZERO, cap: Duration::ZERO },
             voice: Voice::default(),
-            runs: Runs::default(),
+            runs: Runs::with_channels(vec![Paper::NAME]),
             door: AccessControl::new(
                 ConfiguredPeople::default(),
                 PairedPeople::new(People::new(self.dir.path()), "paper"),

@@ -3,6 +3,7 @@
 
 pub use crate::handler::ResumedTurn;
 pub use crate::people::Served;
+pub use crate::session_queue::RunningTurn;
 
 use crate::handler::{PlatformChannel, fetch_files, hand_on, incoming};
 use crate::outbound::{FirstMessage, plan};
@@ -20,7 +21,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
-use tokio_util::sync::CancellationToken;
 
 /// How often a channel is looked for that is not up yet.
 const NOT_UP: Duration = Duration::from_millis(100);
@@ -119,8 +119,8 @@ pub trait RunStarter: Send + Sync {
     fn is_command(&self, text: &str) -> bool;
 
     /// Begins its run, or goes on with it; the answer once the run has ended or waits. `None`: the
-    /// program stops, and the turn is run again.
-    async fn run(&self, trigger: RunTrigger, cancel: &CancellationToken) -> Option<OutgoingResponse>;
+    /// program stops, and the turn is run again. Who stops `turn` ends the run.
+    async fn run(&self, trigger: RunTrigger, turn: &RunningTurn) -> Option<OutgoingResponse>;
 
     /// Writes to people for the calls of a turn.
     fn messaging(&self, asking: CallingTurn) -> Arc<dyn Messaging>;

@@ -67,7 +67,9 @@ pub struct Stopping {
     pub session: SessionId,
     /// The update that said so.
     pub update_id: i64,
-    /// Who said so.
+    /// Who said so: the channel's immutable id of them.
+    pub sender: String,
+    /// What they may stop.
     pub by: StopPower,
     /// Where it is answered, in the channel's own words.
     pub target: String,

@@ -6,8 +6,9 @@ use super::in_turn::TurnMessaging;
 use super::serving::{RunStart, StartRefusal, WorkflowService};
 use async_trait::async_trait;
 use cofferdam_agent::llm::commands::parse_arguments;
-use cofferdam_chat::runs::{CallingTurn, RunStarter, RunTrigger};
+use cofferdam_chat::runs::{CallingTurn, RunStarter, RunTrigger, RunningTurn};
 use cofferdam_core::audit::sha256_hex;
+use cofferdam_core::id::Caller;
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::message::OutgoingResponse;
 use cofferdam_core::text::one_line;
@@ -18,7 +19,6 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
-use tokio_util::sync::CancellationToken;
 
 /// How often a run is looked at that nobody has said anything about.
 const LOOK: Duration = Duration::from_millis(500);
@@ -29,9 +29,9 @@ impl RunStarter for WorkflowService {
         self.0.catalog.by_command(text).is_some()
     }
 
-    async fn run(&self, trigger: RunTrigger, cancel: &CancellationToken) -> Option<OutgoingResponse> {
+    async fn run(&self, trigger: RunTrigger, turn: &RunningTurn) -> Option<OutgoingResponse> {
         let said = loop {
-            match self.answer_trigger(&trigger, cancel).await {
+            match self.answer_trigger(&trigger, turn).await {
                 Ok(said) => break said?,
                 Err(error) => tracing::error!(%error, "a run of a workflow cannot be kept; trying again"),
             }
@@ -53,7 +53,7 @@ impl WorkflowService {
     async fn answer_trigger(
         &self,
         trigger: &RunTrigger,
-        cancel: &CancellationToken,
+        turn: &RunningTurn,
     ) -> Result<Option<String>, StoreError> {
         let Some((of, rest)) = self.0.catalog.by_command(&trigger.text) else { return Ok(None) };
         if !trigger.asking.is_unlimited {
@@ -94,11 +94,14 @@ impl WorkflowService {
                 return Ok(Some(acknowledgement(&kept)));
             }
             tokio::select! {
-                () = cancel.cancelled() => {
-                    if self.is_stopping() {
+                () = turn.cancel().cancelled() => {
+                    // Where nobody has stopped it the program stops.
+                    let Some(sender) = turn.stopper().filter(|_| !self.is_stopping()) else {
                         return Ok(None);
-                    }
-                    self.cancel(&kept, Some(&kept.new.by)).await?;
+                    };
+                    // In a group that may be somebody else.
+                    let by = Caller { channel: kept.new.by.channel.clone(), sender };
+                    self.cancel(&kept, Some(&by)).await?;
                     self.0.nudged.notify_one();
                     let kept = self.0.store.load_run(&id).await?;
                     return Ok(kept.as_ref().map(describe_end));

@@ -298,7 +298,7 @@ fn stop_request<C: Channel>(channel: &C, update: &Update) -> Option<Stopping> {
         return None;
     }
     let (session, target) = (channel.session(&asked.target), C::reply_address(&asked.target, None));
-    Some(Stopping { session, update_id: update.update_id, by: asked.power, target })
+    Some(Stopping { session, update_id: update.update_id, sender: asked.sender, by: asked.power, target })
 }
 
 /// What belongs to no conversation shares one queue.

@@ -306,7 +306,7 @@ async fn run_turn<C: Channel>(
     } else if let Some(starter) = base.runs.starter(&asked.text) {
         let files = attachments.iter().map(|one| one.info.name.clone().unwrap_or_default()).collect();
         let trigger = RunTrigger { asking, text: asked.text, files };
-        return starter.run(trigger, run.cancel()).await.filter(|_| !base.stop.now.is_cancelled());
+        return starter.run(trigger, &run).await.filter(|_| !base.stop.now.is_cancelled());
     }
     let turn = TurnInput {
         id,

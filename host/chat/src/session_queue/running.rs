@@ -25,8 +25,8 @@ struct Stoppable {
     /// Who began it: the channel's immutable id of them.
     sender: String,
     cancel: CancellationToken,
-    /// The update that stopped it.
-    stopped_by: Option<i64>,
+    /// What stopped it.
+    stopped_by: Option<Stopping>,
     /// Nothing is left to stop, only its reply to be kept.
     has_ended: bool,
     /// Cancelled once a start would not run it again.
@@ -109,7 +109,7 @@ impl RunningTurns {
         match self.turns().get_mut(&stopping.session).filter(|turn| !turn.has_ended) {
             Some(turn) if !stopping.by.may_stop(&turn.sender) => StopResult::Anothers,
             Some(turn) => {
-                turn.stopped_by = Some(stopping.update_id);
+                turn.stopped_by = Some(stopping.clone());
                 turn.cancel.cancel();
                 StopResult::Turn
             }
@@ -125,10 +125,12 @@ impl RunningTurns {
     /// Waits until a start would not run the turn again that this has stopped; for ever where the
     /// next start does.
     pub async fn await_end(&self, stopping: &Stopping) {
+        let is_stopped_by =
+            |turn: &Stoppable| turn.stopped_by.as_ref().is_some_and(|by| by.update_id == stopping.update_id);
         let over = self
             .turns()
             .get(&stopping.session)
-            .and_then(|turn| (turn.stopped_by == Some(stopping.update_id)).then(|| turn.over.clone()));
+            .and_then(|turn| is_stopped_by(turn).then(|| turn.over.clone()));
         if let Some(over) = over {
             over.cancelled().await;
         }
@@ -164,7 +166,13 @@ impl RunningTurn {
         let mut turns = self.running.turns();
         let turn = turns.get_mut(&self.session)?;
         turn.has_ended = true;
-        turn.stopped_by
+        turn.stopped_by.as_ref().map(|by| by.update_id)
+    }
+
+    /// Who has stopped it, if somebody has: the channel's immutable id of them.
+    pub fn stopper(&self) -> Option<String> {
+        let turns = self.running.turns();
+        turns.get(&self.session)?.stopped_by.as_ref().map(|by| by.sender.clone())
     }
 
     /// Notes that a start would not run it again, though the program stops.
@@ -186,7 +194,7 @@ mod tests {
     use super::*;
 
     fn stopping(session: &SessionId, update_id: i64, by: StopPower) -> Stopping {
-        Stopping { session: session.clone(), update_id, by, target: String::new() }
+        Stopping { session: session.clone(), update_id, sender: "7".into(), by, target: String::new() }
     }
 
     #[test]
@@ -200,6 +208,7 @@ mod tests {
         assert_eq!(stop(2), StopResult::Turn);
         assert!(anns.cancel().is_cancelled() && !bens.cancel().is_cancelled() && !all.now.is_cancelled());
         assert_eq!((anns.end(), bens.end()), (Some(2), None));
+        assert_eq!((anns.stopper().as_deref(), bens.stopper()), (Some("7"), None));
         assert_eq!(stop(3), StopResult::Nothing, "only its reply is to be kept");
         drop(anns);
         assert_eq!(stop(4), StopResult::Nothing);

@@ -139,7 +139,8 @@ async fn a_session_that_waits_keeps_nobody_from_the_door_and_a_restart_goes_on()
         assert_eq!(f.seen.recv().await, Some(expected));
     }
     let session = SessionId::new("ann");
-    let stopping = Stopping { session, update_id: 2000, by: StopPower::Served, target: String::new() };
+    let (sender, target) = ("1".to_owned(), String::new());
+    let stopping = Stopping { session, update_id: 2000, sender, by: StopPower::Served, target };
     let headers =
         Headers { session: SessionId::new("ann"), sender: "1".into(), queue: QueueMode::Turn, answers: None };
     let fate = UpdateFate::Pending(headers);
@@ -240,7 +241,8 @@ async fn more_stops_than_are_answered_at_once_wait_in_their_place() {
     f.store.persist(CHANNEL, (0..count).map(new).collect()).await.expect("the store");
     for update_id in 0..count {
         let session = SessionId::new("ann");
-        let stopping = Stopping { session, update_id, by: StopPower::Served, target: String::new() };
+        let (sender, target) = ("1".to_owned(), String::new());
+        let stopping = Stopping { session, update_id, sender, by: StopPower::Served, target };
         f.arrivals.send(Arrival::Stop(stopping)).await.expect("taken");
     }
     f.worker.leave.add_permits(count as usize);

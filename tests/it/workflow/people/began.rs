@@ -183,3 +183,24 @@ fn put(world: &World, path: &str) -> anyhow::Result<()> {
     std::fs::create_dir_all(file.parent().expect("a folder"))?;
     Ok(std::fs::write(file, "the words")?)
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn who_stops_a_run_in_a_group_has_cancelled_it_and_not_who_began_it() -> anyhow::Result<()> {
+    const GROUP: i64 = -1_001_234_567_890;
+    let with = format!("{{ to: \"telegram:{BEN}\", text: hi }}");
+    let text = format!(
+        "workflow: w\non: {{ command: w }}\ntasks: [{{ id: a, tool: message_send, with: {with} }}]\n"
+    );
+    let world = World::running(&[&text]).await?;
+    let says = |person, text: &str| world.server.push(Incoming::group(GROUP, person).text(text));
+    let asked = says(ANN, "/w");
+    // Its call waits for Ann.
+    super::approve::question(&world).await?;
+    says(BEN, "/cancel");
+    world.answer(&asked, "cancelled: ").await?;
+    world.stands("cancelled").await?;
+    let expected = [format!("started by telegram:{ANN}"), format!("cancelled by telegram:{BEN}")];
+    assert_eq!(world.audited(), expected);
+    assert!(world.texts_to(BEN).is_empty(), "{:?}", world.texts_to(BEN));
+    Ok(())
+}

@@ -333,25 +333,30 @@ fn person_number(person: &str) -> Option<i64> {
 }
 
 /// What somebody has replied to a message of the bot, for a run that may wait for that; both
-/// messages by id and text. The run is told of `files` by name, type and size.
+/// messages by id and text. The run is told of `files` by name, type and size. None where the reply
+/// has neither words nor files, such as a place on a map: it would answer nothing, and its sender
+/// is told so as of any message of that kind.
 pub fn wait_reply<F: SentFile>(
     from: &Caller,
     (own, text): (&str, &str),
     (replied, replied_text): (String, &str),
     files: &[F],
-) -> WaitReply {
+) -> Option<WaitReply> {
+    if text.trim().is_empty() && files.is_empty() {
+        return None;
+    }
     let file = |file: &F| {
         let declared = file.declaration();
         json!({ "name": declared.name, "mime_type": declared.mime_type, "bytes": declared.size })
     };
     let told: Vec<_> = files.iter().map(file).collect();
     let reply = json!({ "text": text, "from": from.to_string(), "messageId": own, "files": told });
-    WaitReply {
+    Some(WaitReply {
         message: replied,
         text: replied_text.to_owned(),
         reply: reply.to_string(),
         files: (!files.is_empty()).then(|| serde_json::to_string(files).expect("plain data")),
-    }
+    })
 }
 
 #[cfg(test)]

@@ -243,7 +243,7 @@ fn answers(bot: &DiscordBot, message: &Message) -> Option<WaitReply> {
     }
     let from = Caller { channel: CHANNEL.to_owned(), sender: message.author.id.to_string() };
     let own = (&*message.id.to_string(), message.words());
-    Some(wait_reply(&from, own, (replied.id.to_string(), replied.words()), &message.files))
+    wait_reply(&from, own, (replied.id.to_string(), replied.words()), &message.files)
 }
 
 /// How a message reads now, if that is said and it is of somebody who is served: it changes what

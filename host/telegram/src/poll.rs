@@ -181,7 +181,7 @@ fn answers(message: &Message, sender: i64, rules: &AccessRules) -> Option<WaitRe
     let from = Caller { channel: CHANNEL.to_owned(), sender: sender.to_string() };
     let own = (&*message.message_id?.to_string(), &*message.text);
     let replied = (replied.message_id?.to_string(), &*replied.text);
-    Some(wait_reply(&from, own, replied, message.media.as_slice()))
+    wait_reply(&from, own, replied, message.media.as_slice())
 }
 
 /// An update with its fate, which its sender decides before anything else.

@@ -80,6 +80,10 @@ async fn only_a_reply_of_who_was_asked_to_that_very_message_counts() -> anyhow::
         .server
         .push(Incoming::private(BEN).text("noon").reply_to(&question.message).forwarded_from("Eve"));
     world.server.wait_until_confirmed(super::PATIENCE, sent_on.update_id).await?;
+    // One that says nothing.
+    let place = Incoming::private(BEN).field("location", json!({ "latitude": 1.5, "longitude": 2.5 }));
+    let place = world.server.push(place.reply_to(&question.message));
+    world.answer(&place, "A message of this kind (location) cannot be used here.").await?;
     assert_eq!(world.shown()["state"], "waiting");
     // A file in the reply is told of.
     let photo = Media::with_content("p", b"none is fetched".to_vec());

@@ -179,11 +179,16 @@ impl Runs {
 
     /// The same; none where the channel is not up, and never comes up as it is not configured.
     pub async fn find_messenger(&self, channel: &str) -> Option<Arc<dyn Messenger>> {
-        let is_configured = match &lock(&self.0).configured {
-            Some(channels) => channels.iter().any(|configured| *configured == channel),
-            None => true,
-        };
-        if is_configured { Some(self.await_messenger(channel).await) } else { self.messenger(channel) }
+        match self.may_come_up(channel) {
+            true => Some(self.await_messenger(channel).await),
+            false => self.messenger(channel),
+        }
+    }
+
+    /// Whether a channel is one of those that come up.
+    pub fn may_come_up(&self, channel: &str) -> bool {
+        let known = lock(&self.0);
+        known.configured.as_ref().is_none_or(|all| all.iter().any(|configured| *configured == channel))
     }
 
     /// Has messages begin runs.

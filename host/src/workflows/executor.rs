@@ -153,7 +153,7 @@ impl Executor {
     }
 
     /// Why a run has had its time, if so.
-    fn is_late(&self, kept: &KeptRun) -> Option<ToolError> {
+    pub(super) fn is_late(&self, kept: &KeptRun) -> Option<ToolError> {
         let age = u64::try_from(now_ms().saturating_sub(kept.began_at)).unwrap_or(0);
         (Duration::from_millis(age) >= self.deadline.0).then(|| {
             let said = format!("the run took longer than [workflows] run_deadline = \"{}\"", self.deadline);

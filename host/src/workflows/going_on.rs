@@ -24,7 +24,10 @@ impl WorkflowService {
     /// Has one request go on, once its channel is up.
     async fn go_on(&self, kept: &KeptRun, due: DueWait) -> Result<(), StoreError> {
         let by = &kept.new.by;
-        let Some(messenger) = self.0.runs.messenger(&by.channel) else { return Ok(()) };
+        let Some(messenger) = self.0.runs.messenger(&by.channel) else {
+            let may_come_up = self.0.runs.may_come_up(&by.channel);
+            return if may_come_up { Ok(()) } else { self.put_off(kept).await };
+        };
         let (Some(to), Ok(began)) = (&kept.new.answer_to, BeganInTurn::from_kept(kept)) else {
             tracing::error!(run = due.run, "what was kept of a run is unreadable");
             return self.cancel(kept, None).await;
@@ -40,7 +43,7 @@ impl WorkflowService {
             Served::Yes | Served::No | Served::Unknown => {}
         }
         if messenger.channel() != to.channel {
-            return Ok(());
+            return self.put_off(kept).await;
         }
         let reply = due.reply.as_deref().map(|text| serde_json::from_str::<Value>(text).unwrap_or_default());
         let session = SessionId::new(began.begun.trigger["session"].as_str().unwrap_or_default());
@@ -74,6 +77,16 @@ impl WorkflowService {
             messenger.arrive().await;
         }
         Ok(())
+    }
+
+    /// Leaves a request whose place is not configured for when it is again. One that has had its
+    /// time ends: it would be open for ever, and so many are open at once.
+    async fn put_off(&self, kept: &KeptRun) -> Result<(), StoreError> {
+        if self.current_executor().0.is_late(kept).is_none() {
+            return Ok(());
+        }
+        tracing::info!(run = kept.new.run, "a run is cancelled: its channel is not configured any more");
+        self.cancel(kept, None).await
     }
 }
 

@@ -74,3 +74,18 @@ async fn a_request_goes_on_with_the_tools_of_its_place_at_that_moment() -> anyho
     assert!(!world.home.host("/shared/noon").exists());
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_request_whose_channel_is_gone_is_open_no_longer_than_its_time() -> anyhow::Result<()> {
+    let (mut world, _llm) = agent(asks_ben).await?;
+    let (_, message) = asked(&world).await?;
+    world.kill();
+    // As if it had come over Discord, which is not configured.
+    let database = super::super::removed::database(&world)?;
+    database.execute("UPDATE run SET channel = 'discord'", [])?;
+    let deadline = ("COFFERDAM_WORKFLOWS_RUN_DEADLINE", "1s");
+    world.serving = Some(Serving::launch(&world.home, world.server.token(), &[], &[deadline])?);
+    world.reply(BEN, &message, "noon");
+    world.stands("cancelled").await?;
+    Ok(())
+}

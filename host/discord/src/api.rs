@@ -109,7 +109,7 @@ impl DiscordApi {
         (limit, haste): (Duration, BucketWait),
     ) -> Result<Value, ApiFailure> {
         loop {
-            let mut turn = match route.authority {
+            let turn = match route.authority {
                 Authority::Callback => None,
                 Authority::Bot | Authority::Interaction => {
                     let turn = self.buckets.turn(route.name, &route.place);
@@ -133,8 +133,8 @@ impl DiscordApi {
             let (status, headers, body) =
                 timeout(limit, self.send(route, &carried)).await.map_err(|_| late(&carried, limit))??;
             let limited = (status == 429).then(|| RateLimit::read(&headers, &body));
-            if let Some(turn) = &mut turn {
-                self.buckets.note(turn, &headers, limited).await;
+            if let Some(turn) = &turn {
+                self.buckets.note(turn, &headers, limited);
             }
             drop(turn);
             match (status, limited) {

@@ -20,8 +20,14 @@ const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(5);
 /// After any 429 nothing is sent for so long: of 10 000 in 10 minutes Discord makes a ban.
 const RETRY_AFTER_LEAST: Duration = Duration::from_millis(100);
 
-/// Until when a bucket is empty.
-type Bucket = Arc<tokio::sync::Mutex<Option<Instant>>>;
+/// A bucket, and what is known of it. That is noted also by who has not waited for a place in it.
+#[derive(Default)]
+struct Bucket {
+    /// Held by the one whose request is in it, who waits for no other bucket meanwhile.
+    turns: Arc<tokio::sync::Mutex<()>>,
+    /// Until when it is empty.
+    empty_until: Mutex<Option<Instant>>,
+}
 
 /// What is known of all of them.
 #[derive(Default)]
@@ -32,7 +38,7 @@ struct BucketStates {
     /// What Discord calls the bucket of a route.
     names: HashMap<&'static str, String>,
     /// By that name, or the route as long as it is not known, and the place.
-    buckets: HashMap<(String, String), Bucket>,
+    buckets: HashMap<(String, String), Arc<Bucket>>,
     /// Until then nothing that is authorized is taken.
     all: Option<Instant>,
 }
@@ -42,7 +48,8 @@ pub(super) struct BucketUse {
     route: &'static str,
     place: String,
     name: String,
-    empty_until: OwnedMutexGuard<Option<Instant>>,
+    bucket: Arc<Bucket>,
+    _turn: OwnedMutexGuard<()>,
 }
 
 impl Buckets {
@@ -51,10 +58,10 @@ impl Buckets {
         loop {
             let name = self.name_of(route);
             let bucket = self.bucket(&name, place);
-            let empty_until = bucket.lock_owned().await;
+            let turn = bucket.turns.clone().lock_owned().await;
             // Perhaps the answer before has told what it is called.
             if self.name_of(route) == name {
-                return BucketUse { route, place: place.to_owned(), name, empty_until };
+                return BucketUse { route, place: place.to_owned(), name, bucket, _turn: turn };
             }
         }
     }
@@ -65,7 +72,8 @@ impl Buckets {
     }
 
     /// Notes what an answer tells; `retry_after` is that of a 429, `global` whether it is over all.
-    pub(super) async fn note(&self, turn: &mut BucketUse, headers: &HeaderMap, limited: Option<RateLimit>) {
+    /// Waits for nobody: two routes may change their names for each other's at once.
+    pub(super) fn note(&self, turn: &BucketUse, headers: &HeaderMap, limited: Option<RateLimit>) {
         let now = Instant::now();
         let remaining = number(headers, "x-ratelimit-remaining");
         let reset = number(headers, "x-ratelimit-reset-after").and_then(seconds);
@@ -78,7 +86,7 @@ impl Buckets {
             Some(RateLimit { wait, over_all: false }) => Some(now + wait),
             None => reset.filter(|_| remaining.is_some_and(|left| left < 1.0)).map(|reset| now + reset),
         };
-        *turn.empty_until = until;
+        turn.bucket.note_empty(until);
         let Some(name) = headers.get("x-ratelimit-bucket").and_then(|name| name.to_str().ok()) else {
             return;
         };
@@ -86,32 +94,40 @@ impl Buckets {
             return;
         }
         lock(&self.0).names.insert(turn.route, name.to_owned());
-        let bucket = self.bucket(name, &turn.place);
-        let mut same = bucket.lock().await;
-        *same = (*same).max(until);
+        self.bucket(name, &turn.place).note_empty(until);
     }
 
     fn name_of(&self, route: &'static str) -> String {
         lock(&self.0).names.get(route).cloned().unwrap_or_else(|| route.to_owned())
     }
 
-    fn bucket(&self, name: &str, place: &str) -> Bucket {
+    fn bucket(&self, name: &str, place: &str) -> Arc<Bucket> {
         let mut book = lock(&self.0);
         if book.buckets.len() >= BUCKETS_MAX {
-            let now = Instant::now();
-            let matters = |bucket: &mut Bucket| {
-                Arc::get_mut(bucket).is_none_or(|until| until.get_mut().is_some_and(|until| until > now))
-            };
-            book.buckets.retain(|_, bucket| matters(bucket));
+            let is_empty = |bucket: &Bucket| bucket.empty_until().is_some();
+            book.buckets.retain(|_, bucket| Arc::strong_count(bucket) > 1 || is_empty(bucket));
         }
         book.buckets.entry((name.to_owned(), place.to_owned())).or_default().clone()
+    }
+}
+
+impl Bucket {
+    /// Notes until when it is empty; a later time that was noted stays.
+    fn note_empty(&self, until: Option<Instant>) {
+        let mut empty_until = lock(&self.empty_until);
+        *empty_until = (*empty_until).max(until);
+    }
+
+    /// Until when it is empty, if it is.
+    fn empty_until(&self) -> Option<Instant> {
+        lock(&self.empty_until).filter(|until| *until > Instant::now())
     }
 }
 
 impl BucketUse {
     /// Until when the bucket is empty, if it is.
     pub(super) fn empty_until(&self) -> Option<Instant> {
-        self.empty_until.filter(|until| *until > Instant::now())
+        self.bucket.empty_until()
     }
 }
 
@@ -185,41 +201,65 @@ mod tests {
         let plain = headers(&[("retry-after", "1e19")]);
         assert_eq!(RateLimit::read(&plain, b"<html>"), limited);
         let buckets = Buckets::default();
-        let mut turn = buckets.turn("create", "5").await;
+        let turn = buckets.turn("create", "5").await;
         for over_all in [false, true] {
-            buckets.note(&mut turn, &headers(&[]), Some(RateLimit { over_all, ..limited })).await;
+            buckets.note(&turn, &headers(&[]), Some(RateLimit { over_all, ..limited }));
             assert!(turn.empty_until().max(buckets.blocked_until()).is_some(), "{over_all}");
         }
         let empty = headers(&[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset-after", "1e19")]);
-        buckets.note(&mut turn, &empty, None).await;
+        buckets.note(&turn, &empty, None);
         assert!(turn.empty_until().is_some());
     }
 
     #[tokio::test]
     async fn a_bucket_that_is_empty_says_so_to_the_next_and_to_no_other() {
         let buckets = Buckets::default();
-        let mut first = buckets.turn("create", "5").await;
+        let first = buckets.turn("create", "5").await;
         assert!(first.empty_until().is_none());
         let empty = headers(&[
             ("x-ratelimit-remaining", "0"),
             ("x-ratelimit-reset-after", "60"),
             ("x-ratelimit-bucket", "abc"),
         ]);
-        buckets.note(&mut first, &empty, None).await;
+        buckets.note(&first, &empty, None);
         drop(first);
         assert!(buckets.turn("create", "5").await.empty_until().is_some());
         assert!(buckets.turn("create", "6").await.empty_until().is_none(), "another channel");
         assert!(buckets.turn("edit", "5").await.empty_until().is_none(), "another route");
         // Two routes of one bucket.
-        let mut edit = buckets.turn("edit", "5").await;
-        buckets.note(&mut edit, &headers(&[("x-ratelimit-bucket", "abc")]), None).await;
+        let edit = buckets.turn("edit", "5").await;
+        buckets.note(&edit, &headers(&[("x-ratelimit-bucket", "abc")]), None);
         drop(edit);
         assert!(buckets.turn("edit", "5").await.empty_until().is_some());
         assert!(buckets.blocked_until().is_none());
-        let mut other = buckets.turn("create", "7").await;
+        let other = buckets.turn("create", "7").await;
         let limited = RateLimit { wait: Duration::from_secs(60), over_all: true };
-        buckets.note(&mut other, &headers(&[]), Some(limited)).await;
+        buckets.note(&other, &headers(&[]), Some(limited));
         assert!(buckets.blocked_until().is_some() && other.empty_until().is_none());
+    }
+
+    /// Two routes of one place that change their names for each other's: neither waits for the
+    /// other, which waits for it.
+    #[tokio::test]
+    async fn what_an_answer_tells_of_another_bucket_waits_for_nobody_who_uses_that() {
+        let buckets = Buckets::default();
+        let called = |name| headers(&[("x-ratelimit-bucket", name)]);
+        for (route, name) in [("create", "a"), ("edit", "b")] {
+            let turn = buckets.turn(route, "5").await;
+            buckets.note(&turn, &called(name), None);
+        }
+        let (create, edit) = (buckets.turn("create", "5").await, buckets.turn("edit", "5").await);
+        let empty = headers(&[
+            ("x-ratelimit-remaining", "0"),
+            ("x-ratelimit-reset-after", "60"),
+            ("x-ratelimit-bucket", "b"),
+        ]);
+        buckets.note(&create, &empty, None);
+        // Its own bucket is that one still: what was noted of that stays.
+        buckets.note(&edit, &called("a"), None);
+        drop((create, edit));
+        assert!(buckets.turn("create", "5").await.empty_until().is_some(), "it is b now");
+        assert!(buckets.turn("edit", "5").await.empty_until().is_some(), "a was noted as well");
     }
 
     #[tokio::test]
@@ -234,9 +274,9 @@ mod tests {
     #[tokio::test]
     async fn thousands_of_commands_leave_few_buckets_and_every_one_that_is_empty() {
         let buckets = Buckets::default();
-        let mut first = buckets.turn("create", "5").await;
+        let first = buckets.turn("create", "5").await;
         let empty = headers(&[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset-after", "600")]);
-        buckets.note(&mut first, &empty, None).await;
+        buckets.note(&first, &empty, None);
         drop(first);
         for token in 0..3000 {
             drop(buckets.turn("edit an answer", &format!("6/{token}")).await);

@@ -1,6 +1,7 @@
 //! Keeps the database from growing: what is done is forgotten by age and by number. What waits for
-//! a turn or for its reply to be sent is never touched, nor is what an open turn has behind it: it
-//! runs again at the next start, however late that is, and must not do again what it has done.
+//! a turn or for its reply to be sent is never touched, nor is what an open turn has behind it, or
+//! a task of a run that can go on: it runs again, however late that is, and must not do again what
+//! it has done.
 
 use super::tx::Tx;
 use super::usage::DAY_MS;
@@ -14,10 +15,10 @@ use std::time::Duration;
 pub const DONE_AGE_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Of updates that are done so many are remembered at most, the latest.
 pub const DONE_ROWS_MAX: u32 = 10_000;
-/// The turns that have not ended, for `NOT IN`; each task of a run that is open is one.
+/// The turns that have not ended, for `NOT IN`; those of tasks too, whose runs can go on.
 pub(super) const OPEN_TURNS: &str = "(SELECT turn FROM inbox WHERE done_at IS NULL AND turn IS NOT NULL
-     UNION ALL SELECT run_task.run || '/' || run_task.id FROM run_task JOIN run ON run.run = run_task.run
-               WHERE run.state = 'running')";
+     UNION ALL SELECT run_task.run || '/' || run_task.id FROM run JOIN run_task ON run_task.run = run.run
+     WHERE run.state IN ('running', 'failed') AND run_task.state <> 'done')";
 
 /// Forgets all rows of a table but so many, the latest by a column.
 pub(super) fn keep_latest(tx: &Tx<'_>, table: &str, noted: &str, most: u32) -> Result<()> {

@@ -91,7 +91,7 @@ macro_rules! conformance {
                 what_a_turn_has_written_is_known_after_a_restart
                 written_bytes_are_charged_to_whose_turn_it_is_and_once
                 what_an_open_turn_has_behind_it_is_kept_at_any_age
-                what_the_tasks_of_an_open_run_have_done_is_kept_at_any_age
+                what_a_task_of_an_open_run_has_behind_it_is_kept_at_any_age
             }
             streams {
                 a_stream_goes_on_where_its_last_message_was_kept

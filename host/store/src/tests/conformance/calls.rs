@@ -84,17 +84,29 @@ pub(super) async fn what_an_open_turn_has_behind_it_is_kept_at_any_age<E: Engine
     assert_eq!(kept(&fixture).await, (false, false, [false, false], String::new()));
 }
 
-pub(super) async fn what_the_tasks_of_an_open_run_have_done_is_kept_at_any_age<E: Engine>() {
+pub(super) async fn what_a_task_of_an_open_run_has_behind_it_is_kept_at_any_age<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let store = &fixture.store;
     assert!(store.begin_run(super::runs::new("w-1"), 9).await.expect("begun"));
     assert!(store.begin_task("w-1", 0).await.expect("begun"));
-    store.record("w-1/one/0", "h", &json!({}).into(), 5).expect("recorded");
-    let is_kept = async || {
-        store.prune(much_later()).await.expect("it");
-        store.load_earlier("w-1/one/0", "h").expect("it").answer.is_some()
+    // The second run is gone.
+    for turn in ["w-1/one", "w-0/one"] {
+        let call = format!("{turn}/0");
+        store.record(&call, "h", &answer(vec![file(turn)]), 5).expect("recorded");
+        store
+            .deliver(&call, &Delivery { request: TurnId::new(turn), attachments: Vec::new() })
+            .expect("handed over");
+        fixture.says("s", turn, 0, "said").await;
+    }
+    let kept = async |turn: &str| {
+        let call = format!("{turn}/0");
+        let answered = store.load_earlier(&call, "h").expect("it").answer.is_some();
+        let holds = store.blobs_in_use().expect("it").contains(turn);
+        [answered, holds, store.is_delivered(&call).expect("it"), fixture.said("s", "").await.contains(turn)]
     };
-    assert!(is_kept().await, "it goes on, and its call must not run again");
-    assert!(store.end_run("w-1", RunEnd::Done("1".into())).await.expect("ended"));
-    assert!(!is_kept().await);
+    store.prune(much_later()).await.expect("it");
+    assert_eq!((kept("w-1/one").await, kept("w-0/one").await), ([true; 4], [false; 4]));
+    assert!(store.end_task("w-1", 0, RunEnd::Done("1".into())).await.expect("ended"));
+    store.prune(much_later()).await.expect("it");
+    assert_eq!(kept("w-1/one").await, [false; 4], "it is done");
 }

@@ -18,7 +18,7 @@ mod tx;
 pub use config::{DEFAULT_SCHEMA, PostgresConfig, PostgresConfigError};
 pub use doubt::DOUBT_MAX;
 pub(super) use failure::refusal;
-use failure::{describe_hindrance, end_if_lost, ends_connection, engine_error, is_conflict};
+use failure::{describe_hindrance, end_if_unfit, ends_connection, engine_error, is_conflict};
 pub(super) use row::PgRow;
 use tx::{Commit, TxKind};
 pub(super) use tx::{PgTx, SentQuery};
@@ -211,7 +211,7 @@ impl Postgres {
                     None => Err(StoreError::Unknown(server, why)),
                 }
             }
-            Err(error) => end_if_lost(client, Err(error)),
+            Err(error) => end_if_unfit(client, Err(error)),
         }
     }
 

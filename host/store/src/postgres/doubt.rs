@@ -1,9 +1,11 @@
 //! A commit of which the answer was lost: the server knows what came of it.
 
-use super::{Postgres, end_if_lost, refusal};
+use super::{Postgres, end_if_unfit, refusal};
 use crate::{Store, StoreError};
+use deadpool_postgres::Object;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
@@ -14,6 +16,9 @@ const ASKED_AGAIN: Duration = Duration::from_millis(100);
 pub const DOUBT_MAX: Duration = Duration::from_secs(120);
 /// How long a server is asked at all: many times longer than a failover takes.
 const AWAY_MAX: Duration = Duration::from_secs(60 * 60);
+
+/// What a server answers that may not know yet what it has.
+const STANDBY: &str = "standby";
 
 /// What came of asking once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,13 +55,18 @@ impl Postgres {
             let ask = "SELECT CASE WHEN pg_is_in_recovery() THEN 'standby'
                  ELSE pg_xact_status(CAST($1 AS text)::xid8) END";
             let told = self.server.wait(client.query_typed(ask, &[(&number, Type::TEXT)]));
-            end_if_lost(client, told)
+            if told.as_ref().is_ok_and(|rows| read_fate(rows) == Some(STANDBY)) {
+                // Another server may be found under its name by now.
+                drop(Object::take(client));
+                return told;
+            }
+            end_if_unfit(client, told)
         });
         match told {
-            Ok(rows) => match rows.first().and_then(|row| row.get::<_, Option<&str>>(0)) {
+            Ok(rows) => match read_fate(&rows) {
                 Some("committed") => DoubtAnswer::Final(Some(true)),
                 Some("aborted") => DoubtAnswer::Final(Some(false)),
-                Some("standby") => DoubtAnswer::Away,
+                Some(STANDBY) => DoubtAnswer::Away,
                 // Its process has not found yet that nobody listens.
                 Some(_) => DoubtAnswer::NotYet,
                 None => DoubtAnswer::Final(None),
@@ -70,6 +80,10 @@ impl Postgres {
             Err(_) => DoubtAnswer::Away,
         }
     }
+}
+
+fn read_fate(rows: &[Row]) -> Option<&str> {
+    rows.first()?.get(0)
 }
 
 /// Asks until there is a final answer; none where nobody asks any more, or a server that is there

@@ -65,9 +65,11 @@ pub(super) fn is_lost(error: &StoreError) -> bool {
     matches!(error, StoreError::Lost { .. } | StoreError::Unknown { .. })
 }
 
-/// Nobody else is handed a connection of which nothing is known.
-pub(super) fn end_if_lost<T>(client: Object, ended: Result<T>) -> Result<T> {
-    if ended.as_ref().is_err_and(is_lost) {
+/// Nobody else is handed a connection of which nothing is known, nor one whose server takes no
+/// changes: where that has ended, such as by a failover, the old connection may not know of it.
+pub(super) fn end_if_unfit<T>(client: Object, ended: Result<T>) -> Result<T> {
+    let is_unfit = |error: &StoreError| is_lost(error) || matches!(error, StoreError::Hindered { .. });
+    if ended.as_ref().is_err_and(is_unfit) {
         drop(Object::take(client));
     }
     ended

@@ -143,7 +143,7 @@ impl Postgres {
             let renew = client.prepare_cached(&renew).await?;
             client.query_opt(&renew, &[holder, &lease.length()]).await
         });
-        let renewed = super::end_if_lost(client, renewed)?;
+        let renewed = super::end_if_unfit(client, renewed)?;
         let Some(row) = renewed else { return Err(StoreError::TakenOver) };
         follow(row.get(0), asked);
         lock(&lease.renewals).note(asked, row.get(0), lease.length());

@@ -199,6 +199,32 @@ async fn why_a_server_takes_no_changes_is_told_apart() {
     }
 }
 
+/// As behind a name that meant a standby for a while. A connection keeps what it was made with.
+#[tokio::test]
+async fn a_server_that_was_read_only_takes_changes_once_it_is_not() {
+    if !Schema::is_there("a_server_that_was_read_only") {
+        return;
+    }
+    let server = shared("").expect("it runs");
+    server.sql("CREATE ROLE promoted SUPERUSER LOGIN");
+    let url = server.url().replace("user=cofferdam", "user=promoted");
+    let config = PostgresConfig::new(&Secret::new(url), &new_schema(), b"").expect("sound");
+    let store = Store::open(StoreLocation::Postgres(Box::new(config))).expect("a store");
+    server.sql("ALTER ROLE promoted SET default_transaction_read_only = on");
+    server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'promoted'");
+    let persist = || store.persist(CHANNEL, vec![new(1, None)]);
+    let refused = loop {
+        match persist().await {
+            // The connection of before.
+            Err(StoreError::Lost { .. }) => {}
+            refused => break said(refused),
+        }
+    };
+    assert!(refused.contains("takes no changes: it is read-only ("), "{refused}");
+    server.sql("ALTER ROLE promoted RESET default_transaction_read_only");
+    persist().await.expect("another connection");
+}
+
 #[tokio::test]
 async fn a_standby_shows_what_there_is_and_is_told_as_one_that_takes_no_changes() {
     let Some(primary) = PostgresServer::start("a_standby_shows_what_there_is") else { return };

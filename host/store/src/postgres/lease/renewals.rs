@@ -14,26 +14,30 @@ const LATE_PAUSES_MAX: usize = 10;
 pub(super) struct Renewals {
     /// For a lease from here on nobody takes it out.
     last: i64,
+    /// It has renewed its lease. Before that it cannot say whether others had time to.
+    has_begun: bool,
     /// When its latest pauses were over that were nearly as long as a lease, by the server's clock;
-    /// the oldest first.
+    /// the oldest first. The first of all is from before it began.
     late: VecDeque<i64>,
 }
 
 impl Renewals {
     /// Those of a node that begins.
     pub(super) fn new(now: i64) -> Self {
-        Self { last: now, late: VecDeque::new() }
+        Self { last: now, has_begun: false, late: VecDeque::new() }
     }
 
-    /// Notes one that was begun here, and answered at this time of the server.
+    /// Notes one that was begun here, and answered at this time of the server. What was before the
+    /// first one counts as a pause: the server may have come back just now.
     pub(super) fn note(&mut self, began: i64, server_now: i64, lease: i64) {
-        if began - self.last > lease - millis(LATE) {
+        if !self.has_begun || began - self.last > lease - millis(LATE) {
             if self.late.len() == LATE_PAUSES_MAX {
                 self.late.pop_front();
             }
             self.late.push_back(server_now);
         }
         self.last = self.last.max(began);
+        self.has_begun = true;
     }
 
     /// Whether nobody can have taken it out by now.
@@ -63,10 +67,11 @@ mod tests {
     /// In milliseconds, as all times here.
     const LEASE: i64 = 10_000;
 
-    /// Those of a node that renewed at these milliseconds since it began, by both clocks.
+    /// Those of a node that began 20 s before, and renewed then and at these milliseconds, by both
+    /// clocks.
     fn renewed_at(times: &[i64]) -> Renewals {
-        let mut renewals = Renewals::new(0);
-        for at in times {
+        let mut renewals = Renewals::new(-20_000);
+        for at in [-20_000, -12_000, -4_000].iter().chain(times) {
             renewals.note(*at, *at, LEASE);
         }
         renewals
@@ -97,6 +102,16 @@ mod tests {
             assert!(renewals.is_gone(until, 71_000, LEASE));
         }
         assert!(renewed_at(&[1000, 9_500]).is_gone(9_500, 9_500, LEASE), "others were heard meanwhile");
+    }
+
+    /// The server may have been away for all, and be back for as long as this node is there.
+    #[test]
+    fn others_get_a_lease_to_come_back_after_this_node_began() {
+        let mut renewals = Renewals::new(0);
+        renewals.note(10, 50_000, LEASE);
+        assert!(!renewals.is_gone(1_000, 50_000, LEASE));
+        renewals.note(1_010, 51_000, LEASE);
+        assert!(!renewals.is_gone(1_000, 59_999, LEASE) && renewals.is_gone(1_000, 60_000, LEASE));
     }
 
     /// As on a machine that has too much to do: it takes longer, and not for ever.

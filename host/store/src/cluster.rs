@@ -166,13 +166,17 @@ impl Store {
         self.database.taken_over.clone().cancelled_owned()
     }
 
-    /// Takes the node out, so that others take its work over at once. Blocks.
+    /// Takes the node out, so that others take its work over at once. It does nothing outside from
+    /// here on, as if they had taken it out. Blocks.
     ///
     /// # Errors
     /// [`StoreError::TakenOver`] where it was taken out already; any other means that they wait a
     /// moment.
     pub fn leave(&self) -> Result<()> {
-        self.postgres().map_or(Ok(()), Postgres::leave)
+        let Some(postgres) = self.postgres() else { return Ok(()) };
+        // First: what has not ended here they may begin right after.
+        self.note_taken_over();
+        postgres.leave()
     }
 }
 

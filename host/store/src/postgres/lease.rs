@@ -185,6 +185,8 @@ pub(crate) fn keep(store: &Store) -> Result<()> {
                 Ok(None) => {}
                 // Where the last look is still under way, a later renewal tells of them again.
                 Ok(Some(late_at)) => _ = tell.try_send(late_at),
+                // It has left by itself.
+                Err(StoreError::TakenOver) if store.database.taken_over.is_cancelled() => return,
                 Err(error @ StoreError::TakenOver) => {
                     tracing::error!(%error);
                     return store.note_taken_over();

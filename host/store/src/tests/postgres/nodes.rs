@@ -405,6 +405,7 @@ async fn what_a_node_had_begun_is_taken_over_once_it_is_gone_and_by_one_alone() 
     a.mark_part_sent(&out, 0, "m").await.expect("kept");
     assert_eq!(b.gone_nodes(CHANNEL).await.expect("asked"), [""; 0], "it lives");
     a.leave().expect("it is there");
+    a.ensure_own().expect_err("what it is still at goes on elsewhere");
     let unsettled = b.take_over(CHANNEL, &[]).await.expect("asked");
     assert_eq!(unsettled, LeftWork::default(), "it went after its audit was looked at");
     let gone = b.gone_nodes(CHANNEL).await.expect("asked");

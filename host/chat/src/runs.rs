@@ -188,7 +188,7 @@ impl Runs {
     /// Whether a channel is one of those that come up.
     pub fn may_come_up(&self, channel: &str) -> bool {
         let known = lock(&self.0);
-        known.configured.as_ref().is_none_or(|all| all.iter().any(|configured| *configured == channel))
+        known.configured.as_ref().is_none_or(|all| all.contains(&channel))
     }
 
     /// Has messages begin runs.

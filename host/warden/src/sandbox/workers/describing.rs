@@ -81,6 +81,7 @@ mod tests {
         assert!(matches!(promised(DESCRIPTION_BYTES_MAX), Broken::Closed));
         assert!(matches!(promised(DESCRIPTION_BYTES_MAX + 1), Broken::TooLong));
     }
+
     #[test]
     fn why_there_is_no_description_is_told_on_one_bounded_line() {
         let said = format!("a\nb\u{1b}[2J{}", "x".repeat(10_000));

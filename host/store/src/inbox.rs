@@ -249,6 +249,10 @@ fn claim_update(tx: &Tx<'_>, channel: &str, id: i64, is_again: bool) -> Result<O
     Ok(Some(BoundTurn { turn, updates: vec![update], standing }))
 }
 
+/// The parts of an album that a turn takes: what waits, and what was dismissed. Nothing is left of a
+/// part that a run has for its reply, or that its sender took back.
+const FREE_PARTS: &str = "channel = ?1 AND album = ?2 AND turn IS NULL AND (done_at IS NULL OR raw <> '')";
+
 /// Takes dismissed parts along: in a group the part that carries the command may come last.
 /// `is_again` as above: then the turn that was bound last is meant.
 fn claim_album(tx: &Tx<'_>, channel: &str, album: &str, is_again: bool) -> Result<Option<BoundTurn>> {
@@ -263,16 +267,11 @@ fn claim_album(tx: &Tx<'_>, channel: &str, album: &str, is_again: bool) -> Resul
         let bound = tx.query_optional(last, params![channel, album], |row| row.get::<String>(0))?;
         return bound.map(|turn| bound_turn(tx, channel, turn)).transpose();
     }
-    let first: i64 = tx.query_row(
-        "SELECT update_id FROM inbox WHERE channel = ?1 AND album = ?2 AND turn IS NULL ORDER BY seq LIMIT 1",
-        params![channel, album],
-        |row| row.get(0),
-    )?;
+    let first = format!("SELECT update_id FROM inbox WHERE {FREE_PARTS} ORDER BY seq LIMIT 1");
+    let first: i64 = tx.query_row(&first, params![channel, album], |row| row.get(0))?;
     let turn = turn_id(channel, first);
-    tx.run(
-        "UPDATE inbox SET turn = ?3, done_at = NULL WHERE channel = ?1 AND album = ?2 AND turn IS NULL",
-        params![channel, album, turn],
-    )?;
+    let bind = format!("UPDATE inbox SET turn = ?3, done_at = NULL WHERE {FREE_PARTS}");
+    tx.run(&bind, params![channel, album, turn])?;
     bound_turn(tx, channel, turn.as_str().to_owned()).map(Some)
 }
 

@@ -171,6 +171,8 @@ pub(super) async fn an_album_is_one_reply_once_all_of_it_has_come<E: Engine>() {
     store.end_task("w-1", 1, RunEnd::Done("{}".into())).await.expect("ended");
     store.persist(CHANNEL, vec![part(4, "too late")]).await.expect("kept");
     assert_eq!(pending(&fixture).await, [4], "a message of its own");
+    let claimed = store.claim(CHANNEL, UpdateClaim::Album("a".into())).await.expect("it");
+    assert_eq!(ids(&claimed.expect("bound").updates), [4], "the others are the run's");
 }
 
 pub(super) async fn of_a_reply_a_timeout_and_an_end_one_counts<E: Engine>() {

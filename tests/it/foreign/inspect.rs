@@ -72,11 +72,16 @@ fn what_is_no_module_is_not_adapted() {
     let ran = adapt(&component);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stderr.contains("is a component already"), "{ran:?}");
-    for (bytes, code) in [(&b"#!/bin/sh"[..], 2), (b"\0asm\x01\0\0\0\xff", 1)] {
+    let (no_module, no_component) =
+        ("is no module; give one that was built for wasm32-wasip1", "no component");
+    for (bytes, code, said) in
+        [(&b""[..], 2, no_module), (b"#!/bin/sh", 2, no_module), (b"\0asm\x01\0\0\0\xff", 1, no_component)]
+    {
         let file = home.dir().join("odd.wasm");
         std::fs::write(&file, bytes).expect("writable");
         let ran = adapt(file.to_str().expect("text"));
         assert_eq!(ran.code, Some(code), "{ran:?}");
+        assert!(ran.stderr.contains(said), "{ran:?}");
     }
     assert!(!std::path::Path::new(out).exists());
 }

@@ -16,7 +16,7 @@ use wit_component::ComponentEncoder;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit codes: 1 the file is no such module.\nExample: cofferdam tool adapt grep.p1.wasm grep.wasm"
+    after_help = "Exit codes: 1 no component can be made of the module; 2 the file is no module.\nExample: cofferdam tool adapt grep.p1.wasm grep.wasm"
 )]
 pub(in crate::cli) struct Arguments {
     /// The module, built for wasm32-wasip1
@@ -31,7 +31,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     match interfaces(&bytes) {
         Err(NotAComponent::CoreModule) => {}
         Ok(_) => bail!("{} is a component already; a policy can pin it as it is", from.display()),
-        Err(no_module) => bail!("{}: {no_module}", from.display()),
+        Err(_) => bail!("{} is no module; give one that was built for wasm32-wasip1", from.display()),
     }
     let component = match component_of(&bytes) {
         Ok(component) => component,

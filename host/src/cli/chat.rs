@@ -98,6 +98,7 @@ async fn run_chat(
     attach(gateway, config, &chat.files)?;
     while let Some(line) = chat.next_line().await? {
         match line.strip_prefix("/attach ") {
+            _ if line.trim() == "/attach" => writeln!(chat.out, "name a file: /attach FILE")?,
             Some(file) => chat.add(PathBuf::from(file.trim()))?,
             None if line.trim().is_empty() && chat.files.is_empty() => {}
             None => chat.answer(line).await?,

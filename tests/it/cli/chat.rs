@@ -129,6 +129,7 @@ fn attach_adds_to_the_next_message() {
         "{answer}"
     );
     assert_eq!(std::fs::read(home.host("/shared/b")).expect("saved"), b"2");
+    assert_eq!(replies(&home, &[], "/attach\n /attach \n"), "name a file: /attach FILE\n".repeat(2));
     // Files alone are a message, too.
     assert!(replies(&home, &["--attach", &first], "\n").starts_with("1 file came:\n[0] first "));
 }

@@ -30,6 +30,9 @@ const COPY: &str = "workflow: copy\ninput: { properties: { name: { type: string 
 #[test]
 fn tools_run_one_after_the_other_as_in_a_turn() {
     let home = Home::new();
+    let listed = home.run(&["workflow", "list"]);
+    assert_eq!((listed.code, listed.stdout.as_str()), (Some(0), ""), "{listed:?}");
+    assert!(listed.stderr.contains("no run is kept"), "{listed:?}");
     let ran = run(&home, COPY, &["--input", "name=a"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let line = ran.json();

@@ -59,6 +59,9 @@ pub(super) fn list(config: &Config, output: Output) -> anyhow::Result<Exit> {
         writeln!(out, "{}", escape_deceptive_json(&json!({ "runs": runs }).to_string()))?;
         return Ok(Exit::Done);
     }
+    if runs.is_empty() {
+        crate::cli::tell("no run is kept");
+    }
     for run in &runs {
         writeln!(out, "{}  {}", one_line(&run.run, 200), state(run))?;
     }

@@ -61,6 +61,14 @@ fn where_nothing_ever_ran_it_says_so_and_makes_nothing() {
 }
 
 #[test]
+fn that_no_message_has_come_yet_is_said() {
+    let home = Home::new();
+    assert_eq!(home.run(&["store", "migrate"]).code, Some(0));
+    let told = home.run(&["status"]).stdout;
+    assert!(told.contains(" approvals are asked for; no message has come yet\n"), "{told}");
+}
+
+#[test]
 fn files_that_cannot_be_read_are_named_and_the_rest_is_told() {
     let home = Home::new();
     std::fs::write(

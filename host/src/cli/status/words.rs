@@ -138,10 +138,13 @@ fn queue(queue: Option<&QueueStatus>) -> Vec<String> {
         return vec!["queue: no database of this version yet".to_owned()];
     };
     let WaitingCounts { messages, turns, approvals, replies, parts } = waiting;
-    let last = received_at.as_ref().map_or("never".to_owned(), |at| at.clone());
+    let last = match received_at {
+        Some(at) => format!("the last message came {at}"),
+        None => "no message has come yet".to_owned(),
+    };
     vec![
         format!(
-            "in: {messages} messages wait, {turns} turns have begun, {approvals} approvals are asked for; the last message came {last}"
+            "in: {messages} messages wait, {turns} turns have begun, {approvals} approvals are asked for; {last}"
         ),
         format!("out: {parts} messages of {replies} replies are to be sent"),
     ]

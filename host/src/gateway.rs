@@ -37,7 +37,7 @@ mod trust;
 mod watch;
 mod web;
 
-pub use account::check_account;
+pub use account::{check_account, is_state_closed};
 use components::sources;
 pub use components::{component_bytes, open_fetched, open_fetched_for_writing};
 pub use isolation::{ReadScope, confine, own_folder};

@@ -65,10 +65,13 @@ pub(super) fn run(config: &Config) -> anyhow::Result<Exit> {
 }
 
 fn report_not_running(config: &Config) -> anyhow::Result<Exit> {
-    super::tell(&format!(
-        "no gateway runs with the state {}; start it with cofferdam serve",
-        config.state_dir.display()
-    ));
+    let state = config.state_dir.display();
+    super::tell(&match gateway::is_state_closed(config) {
+        true => {
+            format!("{state} is closed to this account, so no gateway can be seen; run this as its account")
+        }
+        false => format!("no gateway runs with the state {state}; start it with cofferdam serve"),
+    });
     Ok(Exit::ProblemFound)
 }
 

@@ -2,6 +2,7 @@
 
 use super::{GatewayError, audit_file};
 use crate::config::Config;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -21,11 +22,21 @@ pub fn check_account(config: &Config) -> Result<(), GatewayError> {
 /// The same for commands that may be the first ones: a folder without files may be another
 /// account's, as the fresh volume of a container is. Returns whether files are there.
 pub(super) fn check_begun_state(config: &Config) -> Result<bool, GatewayError> {
+    if is_state_closed(config) {
+        check_owner("the state folder", &config.state_dir)?;
+    }
     let mut is_begun = false;
     for file in [audit_file(config), config.state_dir.join(cofferdam_store::FILE_NAME)] {
         is_begun |= check_owner(&file.display().to_string(), &file)?;
     }
     Ok(is_begun)
+}
+
+/// Whether this account may not look into the state folder, and so sees neither its files nor who
+/// serves.
+pub fn is_state_closed(config: &Config) -> bool {
+    let looked = std::fs::metadata(config.state_dir.join(cofferdam_store::FILE_NAME));
+    looked.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
 }
 
 /// Refuses what belongs to another account. Returns whether it is there.

@@ -13,6 +13,18 @@ const OTHER: u32 = 65_534;
 
 const FLOW: &str = "workflow: list\ntasks: [{ id: look, tool: file_list, with: { path: /shared } }]\n";
 
+/// Runs the program as an account.
+fn run_as(home: &Home, account: u32, words: &[&str]) -> Ran {
+    // Its own copy of the program, since the build's may be closed to others.
+    let copy = home.dir().join("cofferdam");
+    if !copy.exists() {
+        program::copy_cofferdam(&copy);
+    }
+    let mut command = Command::new(&copy);
+    command.uid(account).gid(account).env_clear().env("HOME", "/nonexistent").current_dir("/");
+    run(command.arg("--config").arg(home.config_file()).args(words))
+}
+
 /// A gateway that serves somebody.
 fn home() -> Home {
     Home::new().telegram("http://127.0.0.1:1", &[5])
@@ -124,16 +136,31 @@ fn a_state_may_be_begun_in_a_folder_of_root_by_who_may_write_there() {
     for (dir, mode) in [(home.dir(), 0o755), (home.state().as_path(), 0o777)] {
         std::fs::set_permissions(dir, Permissions::from_mode(mode)).expect("ours");
     }
-    // Its own copy of the program, since the build's may be closed to others.
-    let copy = home.dir().join("cofferdam");
-    program::copy_cofferdam(&copy);
-    let migrate = |account: u32| {
-        let mut command = Command::new(&copy);
-        command.uid(account).gid(account).env_clear().env("HOME", "/nonexistent").current_dir("/");
-        run(command.arg("--config").arg(home.config_file()).args(["store", "migrate"]))
-    };
+    let migrate = |account: u32| run_as(&home, account, &["store", "migrate"]);
     let ran = migrate(OTHER);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(std::fs::metadata(home.state().join("cofferdam.db")).expect("made").uid(), OTHER);
     refused(&migrate(0), &["/state/cofferdam.db belongs to the account 65534"]);
+}
+
+#[test]
+fn an_account_that_a_state_is_closed_to_is_told_whose_it_is() {
+    let test = "cli::accounts::an_account_that_a_state_is_closed_to_is_told_whose_it_is";
+    if !needs::available(test, "root", needs::root()) {
+        return;
+    }
+    let home = home();
+    for (dir, mode) in [(home.dir(), 0o755), (home.state().as_path(), 0o700)] {
+        std::fs::set_permissions(dir, Permissions::from_mode(mode)).expect("ours");
+    }
+    let said = "the state folder belongs to the account 0; run this as that one: sudo -u '#0' cofferdam";
+    for words in [&["say", "telegram:5", "hello"][..], &["store", "migrate"], &["allow", "7KQ2-M9XD"]] {
+        refused(&run_as(&home, OTHER, words), &[said]);
+    }
+    let reload = run_as(&home, OTHER, &["reload"]);
+    assert_eq!(reload.code, Some(3), "{reload:?}");
+    assert!(reload.stderr.contains(" is closed to this account, so no gateway can be seen"), "{reload:?}");
+    let status = run_as(&home, OTHER, &["status"]);
+    assert_eq!(status.code, Some(3), "{status:?}");
+    assert!(status.stdout.starts_with("serve: none that can be seen from here\n"), "{status:?}");
 }

@@ -91,6 +91,9 @@ fn describe_running(status: &StatusReport) -> String {
         }
         (Some(pid), None) => format!("serve: running, process {pid}"),
         (None, _) if status.running => "serve: running on another machine".to_owned(),
+        (None, _) if version.is_empty() && !status.unreadable.is_empty() => {
+            "serve: none that can be seen from here".to_owned()
+        }
         (None, _) if version.is_empty() => "serve: not running, and never was here".to_owned(),
         (None, _) => format!("serve: not running; last was version {version}"),
     }

@@ -32,7 +32,7 @@ use crate::config::{Config, Flags, SECRET_ENDS};
 use crate::gateway;
 use crate::log;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use cofferdam_core::secret::Secret;
 use cofferdam_warden::sandbox::workers;
 use std::collections::BTreeMap;
@@ -176,7 +176,8 @@ impl Command {
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => {
+        Err(mut error) => {
+            forget_hidden_commands(&mut error);
             let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
             // Help goes to stdout, which may be closed.
             let _ = match find_empty_variable(&error) {
@@ -200,6 +201,18 @@ pub fn main() -> ExitCode {
             log::say(Level::ERROR, &errors::describe_error(&error));
             Exit::Usage.into()
         }
+    }
+}
+
+/// Takes commands that this program alone runs out of those that an error suggests.
+fn forget_hidden_commands(error: &mut clap::Error) {
+    let Some(ContextValue::Strings(names)) = error.get(ContextKind::SuggestedSubcommand) else { return };
+    let program = Cli::command();
+    let is_hidden = |name: &str| program.find_subcommand(name).is_some_and(clap::Command::is_hide_set);
+    let shown: Vec<String> = names.iter().filter(|name| !is_hidden(name.as_str())).cloned().collect();
+    error.remove(ContextKind::SuggestedSubcommand);
+    if !shown.is_empty() {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(shown));
     }
 }
 

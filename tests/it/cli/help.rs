@@ -107,6 +107,16 @@ fn short_and_long_help_are_the_same() {
 }
 
 #[test]
+fn no_command_is_suggested_that_the_help_does_not_list() {
+    let home = Home::new();
+    let said = |word: &str| home.run(&[word]).stderr;
+    let told = said("config");
+    assert!(told.starts_with("error: unrecognized subcommand 'config'\n"), "{told}");
+    assert!(!told.contains("confine-check") && !told.contains("similar"), "{told}");
+    assert!(said("statu").contains("a similar subcommand exists: 'status'"), "others are");
+}
+
+#[test]
 fn what_a_bot_says_is_as_reviewed() {
     let home = Home::new();
     let lines = "/help\n/attachment_save\n/file_read\n/file_write_bytes\nhello\n/nope\n/file_read path\n/file_read path=/vault/a\n";

@@ -11,6 +11,9 @@ use wasmparser::{Encoding, Parser, Payload};
 /// Imports and exports of one component that are looked at; more than any tool could have.
 pub const INTERFACES_MAX: usize = 1000;
 
+/// What every WebAssembly file begins with.
+const MAGIC: &[u8] = b"\0asm";
+
 /// Why bytes are not a component.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotAComponent {
@@ -48,6 +51,9 @@ pub struct Interfaces {
 pub fn interfaces(bytes: &[u8]) -> Result<Interfaces, NotAComponent> {
     if bytes.is_empty() {
         return Err(NotAComponent::Empty);
+    }
+    if !bytes.starts_with(MAGIC) {
+        return Err(NotAComponent::NoWasm("it begins otherwise".to_owned()));
     }
     let no_wasm = |e: wasmparser::BinaryReaderError| NotAComponent::NoWasm(one_line(e.message(), 200));
     let mut found = Interfaces::default();

@@ -77,9 +77,12 @@ fn more_imports_than_anybody_reads_are_refused() {
 #[test]
 fn what_is_no_component_is_refused() {
     let module = b"\0asm\x01\0\0\0";
-    for (bytes, expected) in
-        [(&b""[..], "empty"), (b"#!/bin/sh", "not WebAssembly"), (module, "core WebAssembly")]
-    {
+    for (bytes, expected) in [
+        (&b""[..], "empty"),
+        (b"#!/bin/sh", "this is not WebAssembly: it begins otherwise; "),
+        (b"\0as", "this is not WebAssembly: it begins otherwise; "),
+        (module, "core WebAssembly"),
+    ] {
         let said = interfaces(bytes).expect_err("refused").to_string();
         assert!(said.contains(expected), "{said}");
     }

@@ -233,7 +233,7 @@ fn a_folder_that_was_not_built_is_refused() {
     let home = Home::new();
     refused(
         &home.run(&["tool", "test"]),
-        &["cannot read ./Cargo.toml; give a tool's folder or a .wasm file"],
+        &["cannot read ./Cargo.toml; give the folder of a tool in Rust, or a .wasm file"],
     );
     let piped = home.dir().join("piped");
     std::fs::create_dir(&piped).expect("writable");

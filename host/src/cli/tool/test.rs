@@ -29,7 +29,7 @@ use std::time::SystemTime;
                   Example: cofferdam tool test"
 )]
 pub(in crate::cli) struct Arguments {
-    /// The tool's folder, or a component
+    /// The folder of a tool in Rust, or a component
     #[arg(value_name = "DIR|FILE.wasm", default_value = ".")]
     path: PathBuf,
     /// Where the cases are [default: cases in the tool's folder]
@@ -188,7 +188,7 @@ fn build_crate(dir: &Path) -> anyhow::Result<PathBuf> {
     const BUILD: &str = "cargo build --release --target wasm32-wasip2";
     let manifest = dir.join("Cargo.toml");
     let text = open_regular(&manifest).and_then(std::io::read_to_string).with_context(|| {
-        format!("cannot read {}; give a tool's folder or a .wasm file", manifest.display())
+        format!("cannot read {}; give the folder of a tool in Rust, or a .wasm file", manifest.display())
     })?;
     let named = toml::from_str::<toml::Table>(&text).ok();
     let key = |table: &str| Some(named.as_ref()?.get(table)?.get("name")?.as_str()?.replace('-', "_"));

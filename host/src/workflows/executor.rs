@@ -7,7 +7,8 @@ mod kept;
 pub(super) mod people;
 mod served;
 
-pub(in crate::workflows) use kept::{describe_end, failed_end};
+pub(crate) use kept::describe_end;
+pub(in crate::workflows) use kept::failed_end;
 
 use super::LocalFile;
 use super::began::PreparedRun;

@@ -107,6 +107,8 @@ fn a_refused_call_fails_its_task_and_ends_the_run() {
             (&line["state"], &line["error"]["task"], &line["error"]["code"]),
             (&json!("failed"), &json!("second"), &json!(code))
         );
+        let shown = home.run(&["workflow", "show", line["run"].as_str().expect("an id")]).stdout;
+        assert!(shown.contains(&format!("\n  third  pending\n  {code}: ")), "{shown}");
         assert_eq!(home.audit().last().expect("a record")["state"], "failed");
     }
 }

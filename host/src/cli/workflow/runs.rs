@@ -6,7 +6,7 @@ use crate::cli::run::report_no_run;
 use crate::cli::{Exit, Output, allow, runtime};
 use crate::config::Config;
 use crate::gateway;
-use crate::workflows::{RunLock, end_of, trigger_of};
+use crate::workflows::{RunLock, describe_end, end_of, trigger_of};
 use cofferdam_core::audit::AuditEvent;
 use cofferdam_core::text::{escape_deceptive_json, one_line};
 use cofferdam_store::{DatabaseView, KeptRun, KeptTask, ListedRun, RunOwner, RunState, Store};
@@ -139,8 +139,11 @@ pub(in crate::cli) fn print(config: &Config, kept: &KeptRun, output: Output) -> 
         });
         writeln!(out, "  {}  {}{waits}", one_line(&task.id, 80), task_word(task))?;
     }
-    let told = kept.error.as_ref().or(kept.output.as_ref());
-    told.map_or(Ok(()), |told| writeln!(out, "  {}", one_line(told, 2000)))?;
+    let told = match kept.state {
+        RunState::Failed => Some(describe_end(kept)),
+        _ => kept.error.as_ref().or(kept.output.as_ref()).cloned(),
+    };
+    told.map_or(Ok(()), |told| writeln!(out, "  {}", one_line(&told, 2000)))?;
     Ok(())
 }
 

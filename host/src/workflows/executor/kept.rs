@@ -66,7 +66,7 @@ pub(super) fn outputs(kept: &KeptRun) -> Map<String, Value> {
 }
 
 /// What the end of a run says where it was begun.
-pub(in crate::workflows) fn describe_end(kept: &KeptRun) -> String {
+pub(crate) fn describe_end(kept: &KeptRun) -> String {
     let read = |text: &Option<String>| -> Value {
         text.as_ref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     };

@@ -20,6 +20,8 @@ fn usage_and_configuration_are_2() {
     let there = there.to_str().expect("text");
     // Before any call there is no audit to read.
     check(&home, 2, &["audit verify", "audit show"]);
+    let none = "which the audit needs; nothing is there: no call was made yet";
+    refused(&home.run(&["audit", "verify"]), &[none]);
     check(
         &home,
         2,

@@ -11,9 +11,7 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 pub enum AuditError {
     /// The log, or a file beside it, did not open.
-    #[error(
-        "cannot open {path}, which the audit needs; check that its folder exists and that this account may use it"
-    )]
+    #[error("cannot open {path}, which the audit needs; {}", advise_on_opening(.source))]
     Open {
         /// Which file.
         path: PathBuf,
@@ -122,5 +120,15 @@ impl AuditError {
             return false;
         };
         matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    }
+}
+
+/// What somebody can do about a file that does not open.
+fn advise_on_opening(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::NotFound => {
+            "nothing is there: no call was made yet, or it lies elsewhere, or somebody took it away"
+        }
+        _ => "check that its folder exists and that this account may use it",
     }
 }

@@ -1,6 +1,7 @@
 //! What is asked over the socket, and what is answered: one line of JSON each. The words of a
 //! message and the contents of the files follow what is asked.
 
+use cofferdam_core::limits::TimeSpan;
 use cofferdam_core::message::SentMessage;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
@@ -131,8 +132,9 @@ impl SayRequest {
     /// # Errors
     /// `invalid_arguments`, or `too_large` for its words.
     pub fn check(&self, files: usize) -> Result<(), ToolError> {
+        let invalid = |why: String| Err(ToolError::new(ErrorCode::InvalidArguments, why));
         if self.text_bytes == 0 && files == 0 {
-            return Err(malformed("a message needs words or files".to_owned()));
+            return invalid("a message needs words or files; give some".to_owned());
         }
         if self.text_bytes > SAY_TEXT_BYTES_MAX {
             let said = format!(
@@ -142,10 +144,13 @@ impl SayRequest {
             return Err(ToolError::new(ErrorCode::TooLarge, said));
         }
         if self.key.as_ref().is_some_and(|key| key.is_empty() || key.len() > KEY_BYTES_MAX) {
-            return Err(malformed(format!("a key has 1 to {KEY_BYTES_MAX} bytes")));
+            return invalid(format!("a key has 1 to {KEY_BYTES_MAX} bytes; give another one"));
         }
         if Duration::from_millis(self.patience_ms) > SAY_PATIENCE_MAX {
-            return Err(malformed(format!("it is waited at most {} s", SAY_PATIENCE_MAX.as_secs())));
+            return invalid(format!(
+                "a message may take at most {}; give a shorter time",
+                TimeSpan(SAY_PATIENCE_MAX)
+            ));
         }
         Ok(())
     }
@@ -191,6 +196,8 @@ mod tests {
         );
         assert_eq!(code(&SayRequest { patience_ms: patience + 1, ..sound.clone() }, 0), bad);
         assert_eq!(code(&SayRequest { key: Some("k".repeat(KEY_BYTES_MAX + 1)), ..sound.clone() }, 0), bad);
-        assert_eq!(code(&SayRequest { key: Some(String::new()), ..sound }, 0), bad);
+        assert_eq!(code(&SayRequest { key: Some(String::new()), ..sound.clone() }, 0), bad);
+        let late = SayRequest { patience_ms: patience + 1, ..sound }.check(0).expect_err("refused");
+        assert_eq!(late.message, "a message may take at most 1h; give a shorter time");
     }
 }

@@ -51,8 +51,10 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     let answer = match attaching::connect(config) {
         Ok(stream) => ask(stream, &asked, &[], &mut files)?,
         Err(error) => {
-            let message =
-                format!("no gateway that takes files runs with {} ({error})", config.state_dir.display());
+            let state = config.state_dir.display();
+            let message = format!(
+                "no gateway that takes files runs with {state} ({error}); start it with cofferdam serve"
+            );
             AttachAnswer::Refused { error: ToolError::new(ErrorCode::NotFound, message) }
         }
     };

@@ -133,7 +133,9 @@ async fn a_kill_after_the_answer_costs_no_file_and_doubles_none() -> anyhow::Res
     let file = world.home.file("report.txt", b"kept");
     assert_eq!(at_end(&world, &file, &session).code, Some(0));
     world.kill();
-    refused(&at_end(&world, &file, &session), "not_found", "no gateway that takes files runs");
+    let ran = at_end(&world, &file, &session);
+    refused(&ran, "not_found", "no gateway that takes files runs");
+    refused(&ran, "not_found", "; start it with cofferdam serve");
     assert!(requests(&world).is_empty());
     gate.open();
     llm.script([Turn::say("Here it is.")]);

@@ -128,7 +128,7 @@ fn without_any_configuration_everything_is_under_the_users_folders() {
     };
     refused(&shown(None), &[&format!("{}/.local/state/cofferdam/audit.jsonl", home.dir().display())]);
     let nowhere = shown(Some("/nowhere/state"));
-    refused(&nowhere, &["/nowhere/state/cofferdam/audit.jsonl", "this account may use it"]);
+    refused(&nowhere, &["/nowhere/state/cofferdam/audit.jsonl", "no call was made yet"]);
     assert!(!nowhere.stderr.contains("writable"), "it only reads: {nowhere:?}");
     let without_home = run(bare(&home, &dir, &["audit", "show"]).env_remove("HOME"));
     refused(&without_home, &["HOME", "[workspace] root"]);

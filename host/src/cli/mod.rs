@@ -35,8 +35,10 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use cofferdam_core::secret::Secret;
 use cofferdam_warden::sandbox::workers;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -196,7 +198,7 @@ pub fn main() -> ExitCode {
     match started.map_err(anyhow::Error::msg).and_then(|()| run(cli)) {
         Ok(exit) => exit.into(),
         // The one who read our output has seen enough.
-        Err(error) if is_broken_pipe(&error) => Exit::Done.into(),
+        Err(error) if is_output_broken(&error) => Exit::Done.into(),
         Err(error) => {
             log::say(Level::ERROR, &errors::describe_error(&error));
             Exit::Usage.into()
@@ -244,9 +246,17 @@ fn tell(line: &str) {
     log::say(Level::INFO, line);
 }
 
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
+/// Whether an error is that nobody reads our output any more. Sockets of gateways and databases
+/// break as well, and what was asked of them was not done then.
+fn is_output_broken(error: &anyhow::Error) -> bool {
     let io = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>());
-    io.is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+    io.is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe) && has_lost_reader(&std::io::stdout())
+}
+
+fn has_lost_reader(out: &impl AsFd) -> bool {
+    let mut asked = [PollFd::new(out, PollFlags::OUT)];
+    let polled = poll(&mut asked, Some(&Timespec::default()));
+    polled.is_ok() && asked[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
 }
 
 fn run(cli: Cli) -> anyhow::Result<Exit> {

@@ -2,6 +2,8 @@
 //! full disk is one, and a log that nobody takes any more changes nothing.
 
 use std::fs::File;
+use std::net::Shutdown;
+use std::os::unix::net::UnixListener;
 use std::process::{Command, Stdio};
 use support::home::{Home, Ran};
 
@@ -67,6 +69,24 @@ fn a_chat_that_nobody_reads_ends() {
     let ran = to(command, closed());
     assert!(!ran.stderr.contains("panicked"), "{ran:?}");
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+}
+
+/// A gateway that takes no more is no reader of our output: nothing was added.
+#[test]
+fn a_gateway_that_stops_listening_is_an_error() {
+    let home = Home::new();
+    let listener = UnixListener::bind(home.state().join("attach.sock")).expect("writable");
+    let gateway = std::thread::spawn(move || {
+        let (stream, _) = listener.accept().expect("it connects");
+        stream.shutdown(Shutdown::Both).expect("ours");
+        // Not closed: that would reset the connection, which is another error.
+        stream
+    });
+    let file = home.file("large", &vec![0; 1 << 20]);
+    let ran = home.run(&["attach", &file, "--session", "telegram-7/0"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
+    assert!(ran.stderr.contains("the gateway did not take all of it: Broken pipe"), "{ran:?}");
+    drop(gateway.join().expect("it connected"));
 }
 
 #[test]

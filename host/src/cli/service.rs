@@ -80,9 +80,9 @@ fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
         ),
     };
     // What it reads, as the account that it runs under: `init` keeps these for the one who ran it.
-    let (api_key, signing) = (&config.provider.api_key_file, &config.audit.sign_key_file);
-    let read = [Some(file.as_path()), api_key.as_deref(), signing.as_deref()].into_iter().flatten();
-    let read = shell(&read.clone().take(1).chain(token_files).chain(read.skip(1)).collect::<Vec<_>>())?;
+    let named = [&config.provider.api_key_file, &config.audit.sign_key_file, &config.store.url_file];
+    let named = named.into_iter().flatten().chain(config.network.files()).map(PathBuf::as_path);
+    let read = shell(&[file.as_path()].into_iter().chain(token_files).chain(named).collect::<Vec<_>>())?;
     // `chown -R` does not follow a link.
     let made = [resolved(root), resolved(state)];
     if made.iter().any(|path| path.parent().is_none()) {

@@ -63,6 +63,21 @@ fn files_of_secrets_need_no_environment_and_belong_to_the_account() {
     assert!(unit.contains(&format!("#   chown cofferdam {} {}\n", files[0], files[1])), "{unit}");
 }
 
+/// The gateway reads each of them at its start, and refuses one that anybody else can read.
+#[test]
+fn the_url_of_the_store_and_the_secrets_of_profiles_belong_to_the_account() {
+    let home = Home::new().config(
+        "[store]\nengine = \"postgres\"\nurl_file = \"database-url\"\n[cluster]\nnode = \"here\"\n\
+         [secrets.WEATHER_KEY]\nfile = \"weather-key\"\n",
+    );
+    let url = home.file("database-url", b"postgres://me:word@127.0.0.1:9/none");
+    std::fs::set_permissions(url, Permissions::from_mode(0o600)).expect("ours");
+    let unit = print(&home, &[]);
+    let names = ["database-url", "weather-key"].map(|name| home.dir().join(name).display().to_string());
+    let file = home.config_file().display().to_string();
+    assert!(unit.contains(&format!("#   chown cofferdam {file} {}\n", names.join(" "))), "{unit}");
+}
+
 #[test]
 fn a_unit_for_a_discord_bot_speaks_of_no_other_platform() {
     let section = "[channels.discord]\nallowed_users = [7]\n";

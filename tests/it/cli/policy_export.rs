@@ -22,6 +22,12 @@ fn what_is_exported_is_what_is_embedded() {
 }
 
 #[test]
+fn the_command_that_checks_it_takes_any_folder() {
+    let exported = Home::new().run(&["policy", "export", "my own"]);
+    assert!(exported.stdout.contains("run `cofferdam policy check 'my own'`"), "{exported:?}");
+}
+
+#[test]
 fn a_folder_with_something_in_it_is_left_alone() {
     let home = Home::new();
     let dir = home.state().join("mine");

@@ -96,6 +96,8 @@ fn a_module_becomes_a_command() {
     std::fs::write(&module, MODULE).expect("writable");
     let ran = home.run(&["tool", "adapt", module.to_str().expect("text"), out.to_str().expect("text")]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
+    let ran = home.run(&["tool", "adapt", "module.wasm", "a b.wasm"]);
+    assert!(ran.stderr.contains("next: cofferdam tool inspect 'a b.wasm'"), "{ran:?}");
     let ran = home.run(&["tool", "inspect", out.to_str().expect("text")]);
     assert!(ran.stdout.contains("a WASI command") && ran.stdout.contains("argv = [\"quiet\"]"), "{ran:?}");
     let ran = home.run(&["tool", "run", out.to_str().expect("text")]);

@@ -2,6 +2,7 @@
 //! writes into a folder of its own and replaces nothing.
 
 use super::super::Exit;
+use super::super::doctor::shell;
 use super::super::new_file::write_new;
 use crate::gateway;
 use anyhow::{Context, bail};
@@ -26,8 +27,9 @@ pub(super) fn run(dir: &Path, out: &mut dyn Write) -> anyhow::Result<Exit> {
     }
     writeln!(
         out,
-        "{} files in {shown}. Change them, run `cofferdam policy check {shown}`, then set [policies] dir.",
-        policies.len()
+        "{} files in {shown}. Change them, run `cofferdam policy check {}`, then set [policies] dir.",
+        policies.len(),
+        shell(dir)
     )?;
     Ok(Exit::Done)
 }

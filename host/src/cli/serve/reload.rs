@@ -5,6 +5,7 @@
 //! log, in the audit, in the numbers, and in the note that `cofferdam reload` reads. What cannot be
 //! audited does not come into force.
 
+use super::super::doctor::shell;
 use super::super::errors::{describe_error, error_with_place};
 use super::channels::{Renewals, check_sections};
 use super::signals::ReloadSignals;
@@ -26,6 +27,7 @@ use cofferdam_store::{Presence, Store};
 use cofferdam_warden::audit::Durability;
 use std::io;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::sync::{oneshot, watch};
@@ -221,8 +223,9 @@ fn explain_owner(file: &str, us: (u32, u32), (owner, group, mode): (u32, u32, u3
     (!may_read).then(|| {
         let mode = mode & 0o777;
         format!(
-            "it belongs to user {owner} with mode {mode:03o}, and the gateway is user {user}: chown {user} {file}, and \
-             reload again"
+            "it belongs to user {owner} with mode {mode:03o}, and the gateway is user {user}: chown {user} {}, and \
+             reload again",
+            shell(Path::new(file))
         )
     })
 }
@@ -247,5 +250,7 @@ mod tests {
         }
         let said = explain_owner("/f", us, (0, 0, 0o100_600)).expect("told");
         assert!(said.contains("user 0 with mode 600") && said.contains("chown 1000 /f"), "{said}");
+        let said = explain_owner("/a b", us, (0, 0, 0o100_600)).expect("told");
+        assert!(said.contains("chown 1000 '/a b', and"), "{said}");
     }
 }

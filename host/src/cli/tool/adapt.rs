@@ -2,6 +2,7 @@
 //! offline, so that what a policy pins is what runs. Nothing is compiled and nothing runs.
 
 use super::super::Exit;
+use super::super::doctor::shell;
 use super::inspect::replace;
 use anyhow::{Context, bail};
 use cofferdam_agent::tools::read_component;
@@ -41,7 +42,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         }
     };
     replace(to, &component)?;
-    super::super::tell(&format!("wrote {}; next: cofferdam tool inspect {0}", to.display()));
+    super::super::tell(&format!("wrote {}; next: cofferdam tool inspect {}", to.display(), shell(to)));
     Ok(Exit::Done)
 }
 

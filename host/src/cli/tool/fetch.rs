@@ -1,6 +1,7 @@
 //! `cofferdam tool fetch`: brings components of OCI registries into the state, by digest, so that
 //! policies can pin them. The one command that fetches a component; nothing runs here.
 
+use super::super::doctor::shell;
 use super::super::{Exit, Output, runtime, tell};
 use crate::config::Config;
 use crate::gateway;
@@ -227,7 +228,7 @@ impl FetchResult<'_> {
             format!("  component sha256 {sha256}, {signed}"),
             format!(
                 "  look at it: cofferdam tool inspect {}",
-                self.store.file(self.reference.digest()).display()
+                shell(&self.store.file(self.reference.digest()))
             ),
         ];
         let names = |source: &ComponentSource| matches!(source, ComponentSource::Fetched { oci, .. } if oci == self.reference);

@@ -105,6 +105,18 @@ fn a_module_becomes_a_command() {
 }
 
 #[test]
+fn a_component_is_not_put_in_the_place_of_a_device() {
+    let home = Home::new();
+    std::fs::write(home.dir().join("module.wasm"), MODULE).expect("writable");
+    let out = home.dir().join("out");
+    std::os::unix::fs::symlink("/dev/null", &out).expect("writable");
+    let ran = home.run(&["tool", "adapt", "module.wasm", "out"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("cannot write out: it is not a regular file"), "{ran:?}");
+    assert_eq!(std::fs::read_link(&out).expect("still a link"), std::path::Path::new("/dev/null"));
+}
+
+#[test]
 fn a_tool_is_started_in_each_language() {
     let home = Home::new();
     let dir = home.dir().join("rust");

@@ -113,9 +113,13 @@ fn place(candidate: &Candidate, to: &Path) -> anyhow::Result<()> {
     if there { Ok(()) } else { replace(to, bytes) }
 }
 
-/// All of the new content or the old, readable as any file that a person writes.
+/// All of the new content or the old, readable as any file that a person writes. What is there and
+/// is no file stays: root could put a file in the place of a device.
 pub(super) fn replace(file: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     use std::os::unix::fs::PermissionsExt;
+    if std::fs::metadata(file).is_ok_and(|there| !there.is_file()) {
+        bail!("cannot write {}: it is not a regular file; name another one", file.display());
+    }
     let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let write = || {
         let mode = std::fs::Permissions::from_mode(0o644);

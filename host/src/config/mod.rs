@@ -184,7 +184,9 @@ impl Config {
         }
         let file = file.map(Path::to_owned).or_else(|| {
             let user = home("XDG_CONFIG_HOME", ".config").map(|dir| dir.join("cofferdam").join(FILE_NAME));
-            [Some(PathBuf::from(FILE_NAME)), user].into_iter().flatten().find(|f| f.exists())
+            // One that is a link to nothing is meant all the same, and is refused.
+            let is_there = |file: &PathBuf| file.symlink_metadata().is_ok();
+            [Some(PathBuf::from(FILE_NAME)), user].into_iter().flatten().find(is_there)
         });
         let (mut written, file_sha256, places) = match &file {
             Some(file) => read(file).map(|(table, sha256, places)| (table, Some(sha256), places))?,

@@ -68,6 +68,10 @@ fn the_nearest_configuration_is_the_one_that_counts() {
     };
     refused(&run(&mut without()), &["cofferdam.toml:1:", "`current`"]);
     fs::remove_file(dir.join("cofferdam.toml")).expect("ours");
+    // What it links to may be away for a moment: then another one is not served in its place.
+    std::os::unix::fs::symlink("away.toml", dir.join("cofferdam.toml")).expect("writable");
+    refused(&run(&mut without()), &["cannot read cofferdam.toml: No such file"]);
+    fs::remove_file(dir.join("cofferdam.toml")).expect("ours");
     refused(&run(&mut without()), &["xdg/cofferdam/cofferdam.toml:1:", "`xdg`"]);
     fs::remove_file(&xdg).expect("ours");
     // XDG_CONFIG_HOME stands in for ~/.config, so the user's own file is not read beside it.

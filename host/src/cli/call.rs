@@ -93,7 +93,8 @@ pub(super) fn print(answer: Result<ToolAnswer, ToolError>) -> anyhow::Result<Exi
     for file in answer.iter().flat_map(|answer| &answer.attachments) {
         let (name, size) = (one_line(&file.name, 120), about(file.bytes));
         // A call stands alone: `chat` and the channels have replies.
-        eprintln!("not sent, since a single call has no reply: {name} ({}, {size})", file.mime_type);
+        let mime_type = &file.mime_type;
+        super::tell(&format!("not sent, since a single call has no reply: {name} ({mime_type}, {size})"));
     }
     match answer {
         Ok(answer) => print_line(&answer.result, Exit::Done),

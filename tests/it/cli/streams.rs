@@ -114,6 +114,7 @@ fn a_log_that_nobody_takes_changes_nothing() {
         (&["call", "hostile", "behaviour=stdout_flood", "bytes=300"][..], 0),
         (&["call", "file_read", "path=/shared/missing"], 1),
         (&["call", "file_write_bytes", "path=/shared/b", "content_base64=eA==", "overwrite=true"], 0),
+        (&["call", "attachment_add", "path=/shared/a"], 0),
         (&["tools"], 0),
         (&["policy", "check"], 0),
         (&["serve"], 2),

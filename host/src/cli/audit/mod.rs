@@ -70,9 +70,9 @@ pub(super) fn run(config: &Config, command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Verify(arguments) => {
             let told = told_heads(config).unwrap_or_else(|error| {
-                eprintln!(
-                    "cofferdam: what nodes have told the database of their audits is not looked at: {error:#}"
-                );
+                super::tell(&format!(
+                    "what nodes have told the database of their audits is not looked at: {error:#}"
+                ));
                 BTreeMap::new()
             });
             verify::run(state_dir, &arguments, &told, &mut out)

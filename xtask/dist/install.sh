@@ -34,7 +34,8 @@ case $(uname -m) in
 esac
 
 work=$(mktemp -d)
-trap 'rm -rf -- "$work"' EXIT
+new=
+trap 'rm -rf -- "$work" ${new:+"$new"}' EXIT
 trap 'exit 1' HUP INT TERM
 
 # Copies a file of the release into the working folder.
@@ -59,8 +60,10 @@ actual=$(sha256sum <"$work/$tarball")
 
 tar -xzf "$work/$tarball" -C "$work"
 mkdir -p -- "$prefix/bin"
-# Beside its place first: a program that runs is replaced in one step.
-cp -- "$work/${tarball%.tar.gz}/cofferdam" "$prefix/bin/.cofferdam-new"
-chmod 755 -- "$prefix/bin/.cofferdam-new"
-mv -f -- "$prefix/bin/.cofferdam-new" "$prefix/bin/cofferdam"
+# Beside its place first: a program that runs is replaced in one step. Under a name that nobody else has: another
+# install.sh may be at work.
+new=$(mktemp -- "$prefix/bin/.cofferdam-XXXXXX")
+cp -- "$work/${tarball%.tar.gz}/cofferdam" "$new"
+chmod 755 -- "$new"
+mv -f -- "$new" "$prefix/bin/cofferdam"
 echo "installed $prefix/bin/cofferdam"

@@ -2,6 +2,7 @@
 
 use crate::pack;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -92,6 +93,20 @@ fn has_what_people_are_owed(from: &Path) {
     assert_eq!(bill["bomFormat"], "CycloneDX");
 }
 
+/// What lies beside the program's place under any name stays as it is.
+fn takes_a_name_of_its_own(dir: &Path, from: &str) {
+    let (bin, other) = (dir.join("shared/bin"), dir.join("other"));
+    fs::create_dir_all(&bin).expect("a folder");
+    fs::write(&other, "kept").expect("written");
+    std::os::unix::fs::symlink(&other, bin.join(".cofferdam-new")).expect("written");
+    let installed = install(from, &dir.join("shared"));
+    assert!(installed.status.success(), "{installed:?}");
+    assert_eq!(fs::read_to_string(&other).expect("there"), "kept");
+    let program = fs::symlink_metadata(bin.join("cofferdam")).expect("the program");
+    assert!(program.is_file() && program.permissions().mode() & 0o777 == 0o755, "{program:?}");
+    assert_eq!(fs::read_dir(&bin).expect("there").count(), 2, "something else is left");
+}
+
 #[test]
 fn the_installer_takes_what_is_whole_and_nothing_else() {
     let dir = Folder::new();
@@ -103,6 +118,7 @@ fn the_installer_takes_what_is_whole_and_nothing_else() {
     let program = fs::read_to_string(prefix.join("bin/cofferdam")).expect("the program");
     assert_eq!(program, "a stand-in");
     has_what_people_are_owed(&from);
+    takes_a_name_of_its_own(&dir.0, &shown);
 
     let prefix = dir.0.join("refused");
     let sums = fs::read_to_string(from.join("SHA256SUMS")).expect("the checksums");

@@ -48,6 +48,11 @@ fn what_is_wrong_in_the_section_is_refused_with_its_line() {
             3,
             "not the name of an environment variable",
         ),
+        (
+            &format!("engine = \"postgres\"\nurl_file = \"postgres://u:{PASSWORD}@localhost/d\""),
+            3,
+            "url_file is a URL and not the path of a file",
+        ),
         ("engine = \"postgres\"\nurl_file = \"nowhere\"", 3, "cannot read"),
         ("engine = \"postgres\"\nurl_file = \"exposed\"", 3, "can be read by others"),
         ("engine = \"postgres\"\nurl_env = \"REMOTE_URL\"", 3, "readable on the way"),

@@ -170,6 +170,11 @@ impl StoreTable {
             }
             (None, Some(file)) => {
                 let key = "store.url_file";
+                // The URL itself, which has the password, so it is not repeated.
+                let no_path = "url_file is a URL and not the path of a file; put the URL into a file that only its owner can read, and write its path there";
+                if file.to_string_lossy().contains("://") {
+                    return Err(places.refuse(key, no_path));
+                }
                 let url =
                     read_secret(file).map_err(|error| places.refuse(key, format!("url_file: {error}")))?;
                 Ok((key, Secret::new(url.trim())))

@@ -2,6 +2,7 @@
 //! shows it.
 
 use std::ops::Range;
+use std::str::Utf8Chunk;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -82,9 +83,11 @@ fn shortened(bytes: &[u8], length: usize) -> String {
     text
 }
 
-/// How many characters there are; bytes that are no UTF-8 count as one each.
+/// How many characters are shown of them: what is no UTF-8 counts as the U+FFFD in its place.
 fn chars(bytes: &[u8]) -> u64 {
-    bytes.iter().filter(|byte| *byte & 0xC0 != 0x80).count() as u64
+    let shown =
+        |chunk: Utf8Chunk<'_>| chunk.valid().chars().count() + usize::from(!chunk.invalid().is_empty());
+    bytes.utf8_chunks().map(shown).sum::<usize>() as u64
 }
 
 /// Text on one line: what is no UTF-8, and control characters but the tab, become U+FFFD.

@@ -193,3 +193,17 @@ fn what_is_shown_is_short_and_on_one_line() {
     assert!(!found.found.ends_with('\u{FFFD}'), "no character is cut: {found:?}");
     assert_eq!(found.column, 505);
 }
+
+#[test]
+fn a_column_counts_what_is_no_utf8_as_it_is_shown() {
+    for before in
+        [&b"\xa7\xa7"[..], b"\xe4\xa7", b"\xe4\xe4\xe4", b"\xe2\x82 \xff", "\u{e4}\u{20ac}".as_bytes()]
+    {
+        let line = [before, b"needle"].concat();
+        let mut scanner = scanner("needle", 0, 9, ALL);
+        scanner.scan("f", &mut file(&line, 100), 0).unwrap();
+        let found = &scanner.matches[0];
+        let shown = found.text.find("needle").map(|at| found.text[..at].chars().count() as u64);
+        assert_eq!(Some(found.column), shown.map(|shown| shown + 1), "{before:?}: {found:?}");
+    }
+}

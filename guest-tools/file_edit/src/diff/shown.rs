@@ -49,10 +49,14 @@ impl Shown {
 
     fn content(&mut self, line: &[u8]) {
         let cut = line.len() > LINE_BYTES_MAX;
-        let visible = String::from_utf8_lossy(if cut { &line[..LINE_BYTES_MAX] } else { line });
+        // A character that this cuts lies behind the length.
+        let visible = String::from_utf8_lossy(&line[..line.len().min(LINE_BYTES_MAX + 3)]);
+        let end = if cut { visible.floor_char_boundary(LINE_BYTES_MAX) } else { visible.len() };
         let harmless = |found: char| !found.is_control() || matches!(found, '\t' | '\x0C' | '\r');
         self.text.extend(
-            visible.chars().map(|found| if harmless(found) { found } else { char::REPLACEMENT_CHARACTER }),
+            visible[..end]
+                .chars()
+                .map(|found| if harmless(found) { found } else { char::REPLACEMENT_CHARACTER }),
         );
         if cut {
             self.text.push_str(&format!("… [{} bytes in this line]", line.len()));

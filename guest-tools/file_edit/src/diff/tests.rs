@@ -202,6 +202,15 @@ fn a_long_diff_is_cut_and_says_so() {
 }
 
 #[test]
+fn a_line_is_cut_between_characters() {
+    for lead in ["", "a", "aa"] {
+        let diff = unified("/shared/a", format!("{lead}{}\n", "€".repeat(1000)).as_bytes(), b"x\n");
+        assert!(diff.truncated && diff.text.contains("€… [3"), "{}", diff.text);
+        assert!(!diff.text.contains('\u{fffd}'), "{}", diff.text);
+    }
+}
+
+#[test]
 fn hostile_texts_cost_a_bounded_number_of_comparisons() {
     // With anything quadratic these do not end: 200 000 changed lines, 8 million lines with two
     // changes in each window, and lines of which most are on both sides, in another order.

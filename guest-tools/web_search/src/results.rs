@@ -47,7 +47,9 @@ pub(crate) fn found(answer: &Value, count: usize) -> Option<Vec<Found>> {
     let list = answer.pointer("/web/results").or_else(|| answer.get("results")).and_then(Value::as_array)?;
     let text = |item: &Value, name: &str, chars: usize| {
         let text = item.get(name).and_then(Value::as_str).unwrap_or_default();
-        text.chars().filter(|c| !is_deceptive(*c)).take(chars).collect::<String>()
+        // A line break between two words keeps them apart.
+        let line = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c });
+        line.filter(|c| !is_deceptive(*c)).take(chars).collect::<String>()
     };
     let one = |item: &Value| {
         let brief = if item.get("content").is_some() { "content" } else { "description" };
@@ -83,5 +85,12 @@ mod tests {
             assert_eq!(found(&answer, 0).map(|found| found.len()), Some(0));
         }
         assert_eq!(found(&json!({ "error": "x" }), 5), None);
+    }
+
+    #[test]
+    fn words_on_two_lines_stay_two_words() {
+        let answer = json!({ "results": [{ "title": "a\tb", "url": "https://a.example/", "content": "c\nd\u{2028}e" }] });
+        let found = found(&answer, 1).expect("a list");
+        assert_eq!((found[0].title.as_str(), found[0].excerpt.as_str()), ("a b", "c d e"));
     }
 }

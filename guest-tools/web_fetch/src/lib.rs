@@ -94,8 +94,7 @@ impl Tool for Arguments {
             truncated: false,
             untrusted: true,
         };
-        let is_image = kind.starts_with("image/") && kind != "image/svg+xml";
-        if is_image || kind == "application/pdf" {
+        if is_image_or_pdf(&kind) {
             file(&mut fetched, &mut response, &kind)?;
         } else {
             text(&mut fetched, &mut response, format.unwrap_or(Format::Markdown), most)?;
@@ -104,7 +103,7 @@ impl Tool for Arguments {
     }
 }
 
-/// Adds the body to the reply as a file.
+/// Adds the body to the reply as a file, if it is what the server says.
 fn file(fetched: &mut Fetched, response: &mut Response, kind: &str) -> Result<(), ToolError> {
     let (bytes, more) = read(response, CONTENTS_BYTES_MAX as u64)?;
     if more {
@@ -115,9 +114,23 @@ fn file(fetched: &mut Fetched, response: &mut Response, kind: &str) -> Result<()
     }
     fetched.bytes = bytes.len() as u64;
     let name = file_name(&fetched.url);
-    let added = reply::add(&[ReplyFile::of_contents(name, bytes).believed(kind)])?;
-    fetched.file = added.into_iter().next().map(|file| file.name);
+    for file in reply::add(&[ReplyFile::of_contents(name, bytes).believed(kind)])? {
+        // The server said what it is; the gateway has looked. Nothing goes out if this is refused.
+        if !is_image_or_pdf(&file.mime_type) {
+            let said = format!(
+                "This is neither an image nor a PDF (the server says {kind:?}, and it is {:?})",
+                file.mime_type
+            );
+            return Err(ToolError::new(ErrorCode::InvalidArguments, said));
+        }
+        fetched.file = Some(file.name);
+    }
     Ok(())
+}
+
+/// Whether this is the type of what goes out as a file; SVG is text.
+fn is_image_or_pdf(kind: &str) -> bool {
+    kind == "application/pdf" || (kind.starts_with("image/") && kind != "image/svg+xml")
 }
 
 /// The last part of an address's path, where it is the name of a file.

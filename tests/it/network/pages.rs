@@ -141,6 +141,9 @@ fn an_image_goes_out_with_the_reply_and_bytes_that_are_nothing_do_not() {
         "/a.png?k=s3cret" => ok("Content-Type: image/png\r\n", png),
         "/report" => ok("Content-Type: application/pdf\r\n", b"%PDF-1.4\n%%EOF\n"),
         "/picture" | "/" => ok("Content-Type: image/png\r\n", png),
+        "/setup.exe" => ok("Content-Type: image/png\r\n", b"MZ\x90\0\x03\0\0\0"),
+        "/drawing.png" => ok("Content-Type: image/png\r\n", b"<svg xmlns=\"http://www.w3.org/2000/svg\"/>"),
+        "/note.pdf" => ok("Content-Type: application/pdf\r\n", b"no such page\n"),
         "/large.pdf" => ok("Content-Type: application/pdf\r\n", &vec![b'x'; (1 << 20) + 1]),
         _ => ok("Content-Type: application/octet-stream\r\n", b"a\0b"),
     });
@@ -160,6 +163,12 @@ fn an_image_goes_out_with_the_reply_and_bytes_that_are_nothing_do_not() {
         assert_eq!(outcome["files"][0]["attached"], name, "{outcome}");
     }
     assert_eq!(home.call(&["web_fetch", &server.asks("/x")]).error(), "invalid_arguments");
+    // What the server says of it makes nothing an image.
+    for path in ["/setup.exe", "/drawing.png", "/note.pdf"] {
+        let ran = home.call(&["web_fetch", &server.asks(path)]);
+        assert_eq!(ran.error(), "invalid_arguments", "{path}: {ran:?}");
+        assert!(ran.message().contains("neither an image nor a PDF"), "{path}: {ran:?}");
+    }
 }
 
 #[test]

@@ -25,9 +25,15 @@ fn what_is_refused() {
         denies(&home, "file_move", &arguments, code, parts);
     };
     check("/shared/a", "/shared/taken", false, "already_exists", &["/shared/taken"]);
-    check("/shared/folder", "/shared/taken", false, "already_exists", &["/shared/taken"]);
-    check("/shared/folder", "/shared/taken", true, "already_exists", &["/shared/taken"]);
     for overwrite in [false, true] {
+        // To ask for it to be overwritten would help nobody.
+        check(
+            "/shared/folder",
+            "/shared/taken",
+            overwrite,
+            "already_exists",
+            &["/shared/taken is a file", "remove it"],
+        );
         check("/shared/a", "/shared/folder", overwrite, "is_a_directory", &["/shared/folder"]);
         check("/shared/folder", "/shared/empty", overwrite, "is_a_directory", &["/shared/empty"]);
         check("/shared/a", "/shared/a", overwrite, "invalid_arguments", &["same"]);

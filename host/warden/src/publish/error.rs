@@ -31,6 +31,11 @@ pub enum PublishError {
     /// The name is taken and was not to be replaced.
     #[error("{path} exists; choose another name, or ask for it to be overwritten")]
     AlreadyExists { path: GuestPath },
+    /// The name is a file's, and a directory was to have it.
+    #[error(
+        "{path} is a file, and a directory never takes the place of one; choose another name, or remove it first"
+    )]
+    FileInTheWay { path: GuestPath },
     /// The name is a directory's; a mount's own name is one.
     #[error("{path} is a directory; name a file inside it")]
     IsADirectory { path: GuestPath },
@@ -166,7 +171,7 @@ impl PublishError {
             | Self::IsAMount { .. }
             | Self::LeadsOutside { .. }
             | Self::ParentNotADirectory { .. } => ErrorCode::PathDenied,
-            Self::AlreadyExists { .. } => ErrorCode::AlreadyExists,
+            Self::AlreadyExists { .. } | Self::FileInTheWay { .. } => ErrorCode::AlreadyExists,
             Self::IsADirectory { .. } | Self::DirectoryAcross { .. } | Self::NotEmpty { .. } => {
                 ErrorCode::IsADirectory
             }

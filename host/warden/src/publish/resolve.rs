@@ -112,6 +112,7 @@ pub(super) fn may_take(
         (ResolvedEntry::Absent, ..) | (ResolvedEntry::File(_), Disposition::Replace, EntryKind::File) => {
             Ok(())
         }
+        (ResolvedEntry::File(_), _, EntryKind::Directory) => Err(PublishError::FileInTheWay { path }),
         (ResolvedEntry::File(_), ..) => Err(PublishError::AlreadyExists { path }),
         (ResolvedEntry::Directory, ..) => Err(PublishError::IsADirectory { path }),
         (ResolvedEntry::Other(kind), ..) => Err(PublishError::NotARegularFile { path, kind }),

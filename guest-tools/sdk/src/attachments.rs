@@ -45,8 +45,9 @@ fn pick(mut list: Vec<AttachmentInfo>, index: u64) -> Result<AttachmentInfo, Too
     let Some(last) = count.checked_sub(1) else {
         return Err(ToolError::new(
             ErrorCode::NoAttachments,
-            "No attachments came with this message; attachments of earlier messages are gone. \
-             Ask the user to send the file again.",
+            "No attachments came with this message, and those of earlier ones are not here. \
+             attachment_download places those of the last message that had any; otherwise ask the user to \
+             send the file again.",
         ));
     };
     let Some(position) = usize::try_from(index).ok().filter(|&position| position <= last) else {
@@ -107,5 +108,6 @@ mod tests {
             Err((ErrorCode::IndexOutOfRange, "1 attachment came with this message: index 0.")),
         );
         check(0, 0, Err((ErrorCode::NoAttachments, "send the file again")));
+        check(0, 0, Err((ErrorCode::NoAttachments, "attachment_download places")));
     }
 }

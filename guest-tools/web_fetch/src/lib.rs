@@ -23,8 +23,8 @@ const PAGE_BYTES_MAX: u64 = 4 << 20;
 struct Arguments {
     /// The address, for example "https://example.com/page".
     url: String,
-    /// "markdown" (links and headings kept), "text" (words alone) or "raw" (the source). Markdown
-    /// where it is absent.
+    /// "markdown" (links and headings kept), "text" (the same without links and images) or "raw"
+    /// (the source). Markdown where it is absent.
     format: Option<Format>,
     /// The most bytes of text that are returned, at most 500000. 100000 where it is absent.
     max_bytes: Option<u64>,

@@ -149,14 +149,16 @@ impl DiscordApi {
                     }
                 }
                 (200..=299, None) => return Ok(serde_json::from_slice(&body).unwrap_or_default()),
-                (401, None) if route.authority == Authority::Bot => {
-                    self.unauthorized.cancel();
-                    return Err(ApiFailure::Unauthorized);
-                }
                 (status, None) => {
-                    return Err(ApiFailure::from_response(status, &body, |said| {
-                        route.scrub(&self.token.scrub(said))
-                    }));
+                    let failure =
+                        ApiFailure::from_response(status, &body, |said| route.scrub(&self.token.scrub(said)));
+                    // Of a page of somebody else the token is as good as it was.
+                    let is_said = matches!(failure, ApiFailure::Refused { status: 401, .. });
+                    if is_said && route.authority == Authority::Bot {
+                        self.unauthorized.cancel();
+                        return Err(ApiFailure::Unauthorized);
+                    }
+                    return Err(failure);
                 }
             }
         }

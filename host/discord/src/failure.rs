@@ -61,7 +61,15 @@ impl ApiFailure {
         if status == 408 || (500..=599).contains(&status) {
             return Self::Unreachable(format!("Discord fails with HTTP status {status}"));
         }
-        let read: Value = serde_json::from_slice(body).unwrap_or_default();
+        let Some(read) = serde_json::from_slice::<Value>(body).ok().filter(Value::is_object) else {
+            return match status {
+                // The proxy in front of Discord says so, and will say so again.
+                413 => Self::Refused { status, code: 0, said: "Request Entity Too Large".to_owned() },
+                _ => Self::Unreachable(format!(
+                    "something else than Discord's API answers: HTTP status {status}"
+                )),
+            };
+        };
         let said = scrub(read["message"].as_str().unwrap_or("no reason is given"));
         let code = read["code"].as_u64().unwrap_or_default();
         Self::Refused { status, code, said: one_line(&said, SAID_BYTES_MAX) }
@@ -110,5 +118,10 @@ mod tests {
         assert!(!of(403, r#"{"code":50013}"#).channel_is_gone(), "perhaps files alone may not be sent");
         assert!(of(401, r#"{"code":50027}"#).interaction_is_over());
         assert!(of(413, "<html>").to_string().contains("413"));
+        assert!(matches!(of(413, "<html>"), ApiFailure::Refused { .. }));
+        // A portal's page, a redirect, and what is JSON and none of Discord's.
+        for (status, body) in [(401, "<html>"), (403, "error code: 1010"), (302, ""), (404, "[]")] {
+            assert!(matches!(of(status, body), ApiFailure::Unreachable(_)), "{status}");
+        }
     }
 }

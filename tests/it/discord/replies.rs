@@ -73,6 +73,23 @@ async fn a_create_is_repeated_under_its_nonce_and_there_once() -> anyhow::Result
     world.end(7)
 }
 
+/// A portal or a proxy answers in Discord's place: that says nothing of the message, nor of the
+/// token.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_somebody_else_answers_costs_no_reply_and_no_token() -> anyhow::Result<()> {
+    let world = World::running().await?;
+    for fault in [
+        Fault::status(401, "text/html", "<html>log in</html>"),
+        Fault::status(403, "text/plain", "error code: 1020"),
+        Fault::redirect("http://127.0.0.1:9/"),
+    ] {
+        world.server.fault("create_message", 1, fault);
+        world.ask(Incoming::private(ANN).text("/help")).await?;
+    }
+    assert_eq!(world.server.requests("create_message").len(), 6, "each was sent again");
+    world.end(3)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_channel_that_takes_nothing_holds_no_other_up() -> anyhow::Result<()> {
     let world = World::running().await?;

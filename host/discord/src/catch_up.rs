@@ -138,14 +138,15 @@ async fn ask_place(
     Ok(after)
 }
 
-/// Messages after one; waits for a network that is down.
+/// Messages after one; waits for a network that is down, or brings something else.
 async fn page(bot: &DiscordBot, channel: Snowflake, after: Snowflake) -> Result<Vec<Value>, Unasked> {
     let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
     let query = [("after", after.to_string()), ("limit", PAGE.to_string())];
     loop {
         match bot.api.call(&Route::bot(route::MESSAGES, &[channel]), RequestBody::Query(&query)).await {
             Ok(Value::Array(page)) => return Ok(page),
-            Ok(_) => return Ok(Vec::new()),
+            // Of somebody on the way: what was said there is not known by it.
+            Ok(_) => tracing::debug!(channel, "what was said meanwhile cannot be read"),
             Err(failure @ ApiFailure::Refused { .. }) => {
                 tracing::info!(channel, %failure, "a place cannot be asked for what was said meanwhile");
                 return Err(Unasked::Gone);

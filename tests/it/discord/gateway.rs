@@ -118,6 +118,21 @@ async fn a_killed_gateway_asks_again_for_all_that_it_had_begun_to_ask_for() -> a
     world.end(4)
 }
 
+/// It is asked for again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn nothing_that_was_missed_is_lost_by_an_answer_that_cannot_be_read() -> anyhow::Result<()> {
+    let world = World::running().await?;
+    help(&world).await?;
+    for (number, fault) in [(1, Fault::garbage()), (2, Fault::empty_body())] {
+        world.server.fault("get_messages", 1, fault);
+        let missed = world.server.push(Incoming::private(ANN).text("/help").untold());
+        world.server.invalidate_sessions(false);
+        assert!(connection(&world, number).await?.identify.is_some());
+        world.answer(&missed).await?;
+    }
+    world.end(3)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_was_missed_is_answered_before_what_is_said_now() -> anyhow::Result<()> {
     missed_first(false).await

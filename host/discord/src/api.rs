@@ -143,9 +143,15 @@ impl DiscordApi {
                 }
                 (_, Some(limited)) => {
                     tracing::debug!(route = route.name, ?limited, "Discord asks for a pause");
-                    // No bucket says so for the callbacks.
-                    if route.authority == Authority::Callback {
-                        tokio::time::sleep(limited.wait).await;
+                    // No bucket holds callbacks back, and none holds an interaction back for all.
+                    let is_free = match route.authority {
+                        Authority::Bot => false,
+                        Authority::Interaction => limited.over_all,
+                        Authority::Callback => true,
+                    };
+                    if is_free {
+                        let pause = tokio::time::sleep(limited.wait);
+                        self.stop.run_until_cancelled(pause).await.ok_or_else(stopped_failure)?;
                     }
                 }
                 (200..=299, None) => return Ok(serde_json::from_slice(&body).unwrap_or_default()),

@@ -3,7 +3,7 @@
 
 use super::world::{ANN, BEN, PATIENCE, World, save};
 use std::time::{Duration, Instant};
-use support::discord::{Command, Fault, Incoming, Media, Pushed, RequestRecord, Scope, Target};
+use support::discord::{Command, Fault, Incoming, Media, Pushed, RequestRecord, Scope, SentMessage, Target};
 
 /// The creates in the channel of a message.
 fn creates(world: &World, of: &Pushed) -> Vec<RequestRecord> {
@@ -46,6 +46,20 @@ async fn during_a_global_limit_only_interactions_and_files_go_on() -> anyhow::Re
     let refused = world.server.journal().iter().filter(|one| one.status == Some(429)).count();
     assert_eq!(refused, 1, "only the one that told of it");
     world.end(4)
+}
+
+/// No bucket holds an interaction back for that, so the pause is made where it was told.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_global_limit_that_is_told_below_a_command_is_waited_for() -> anyhow::Result<()> {
+    const LIMIT: Duration = Duration::from_secs(3);
+    let world = World::running().await?;
+    world.server.fault("edit_response", 1, Fault::rate_limited(LIMIT, Scope::Global));
+    let help = world.server.invoke(Command::new("help").by(ANN));
+    let tries = world.server.wait_for_requests(PATIENCE, "edit_response", 2).await?;
+    assert!(tries[1].at - tries[0].at >= LIMIT, "{tries:#?}");
+    let answers = |sent: &SentMessage| sent.interaction == Some(help.id) && !sent.is_loading();
+    world.server.wait_for_message(PATIENCE, answers).await?;
+    world.end(1)
 }
 
 /// A limit of one channel's bucket holds no other channel up.

@@ -85,7 +85,8 @@ impl Store {
         self.commit_along(move |tx| settle(tx, &turn, n, ("sent", &message))).await
     }
 
-    /// Marks a part as failed for good; `instead` is added at the end of the reply and returned.
+    /// Marks a part as failed for good; `instead` is added at the end of the reply and returned. One
+    /// that was marked so already, by what is [not known](StoreError::Unknown), gets nothing more.
     pub async fn mark_part_failed(
         &self,
         turn: &TurnId,
@@ -97,10 +98,19 @@ impl Store {
         self.write(move |tx| {
             let last: u32 =
                 tx.query_row("SELECT max(n) FROM part WHERE turn = ?1", [&turn], |row| row.get(0))?;
-            let added: Vec<_> = (last + 1..).zip(&instead).map(|(n, part)| numbered(n, part)).collect();
-            insert_parts(tx, &turn, &added)?;
-            runs::note_replacements(tx, &turn, &instead)?;
-            settle(tx, &turn, n, ("failed", &reason))?;
+            let is_marked = tx.exists(
+                "SELECT 1 FROM part WHERE turn = ?1 AND n = ?2 AND state = 'failed'",
+                params![turn, n],
+            )?;
+            // Nobody else adds to a reply: what was added with the mark is its end.
+            let count = u32::try_from(instead.len()).unwrap_or(u32::MAX);
+            let first = if is_marked { (last + 1).saturating_sub(count) } else { last + 1 };
+            let added: Vec<_> = (first..).zip(&instead).map(|(n, part)| numbered(n, part)).collect();
+            if !is_marked {
+                insert_parts(tx, &turn, &added)?;
+                runs::note_replacements(tx, &turn, &instead)?;
+                settle(tx, &turn, n, ("failed", &reason))?;
+            }
             Ok(added)
         })
         .await

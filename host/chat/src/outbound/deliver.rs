@@ -108,7 +108,15 @@ async fn deliver_at(
             _ => Vec::new(),
         };
         match record((store, &store_retry), &reply, &part, (&sent, added)).await {
-            Some(added) => parts.extend(added),
+            Some(added) => {
+                let mut added = added.into_iter();
+                if is_first_piece(&part, parts.front())
+                    && let Some(words) = added.next()
+                {
+                    parts.push_front(words);
+                }
+                parts.extend(added);
+            }
             None => {
                 tracing::error!(turn = %reply.turn, part = part.n, "what became of a message is not recorded; the next start may send it again");
                 return None;
@@ -117,6 +125,13 @@ async fn deliver_at(
         reply.last_sent = sent.map_or_else(|lost| lost.told, Some).or(reply.last_sent);
     }
     Some(())
+}
+
+/// Whether the words of files are the first piece of a text that goes on with the part behind.
+fn is_first_piece(part: &ReplyPart, behind: Option<&ReplyPart>) -> bool {
+    let is_text = |part: &ReplyPart| matches!(part.kind, PartKind::Text | PartKind::Rich);
+    let has_words = || FileBundle::read(&part.body).is_some_and(|bundle| bundle.caption.is_some());
+    behind.is_some_and(is_text) && has_words()
 }
 
 /// Why a part was refused when it was planned.

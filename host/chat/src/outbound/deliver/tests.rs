@@ -145,6 +145,16 @@ async fn a_person_is_told_of_what_they_would_miss() {
     assert_eq!((f.sent().len(), f.unsent().await), (0, 0), "there is nobody to tell");
 }
 
+/// Files may carry the first piece of a text that is too long for one message.
+#[tokio::test]
+async fn a_text_whose_first_piece_was_refused_with_files_is_sent_in_order() {
+    let parts = [vec![file(Some("one"), None)], texts(&["two", "three"]), vec![file(None, None)]].concat();
+    let f = of_parts(parts, [SendError::Refused("no".into())]).await;
+    assert_eq!(f.deliver(&CancellationToken::new()).await, Some(()));
+    let told = "t:1 file could not be sent: a.txt: no";
+    assert_eq!(f.sent(), ["t:one", "t:two", "t:three", "t:files after 3", told]);
+}
+
 #[tokio::test]
 async fn nothing_more_is_tried_where_the_target_is_gone() {
     let f = fixture(&["a", "b"], [SendError::Gone("blocked".into())]).await;
@@ -172,7 +182,7 @@ async fn a_part_that_fails_alone_is_given_up_and_told_of() {
         f.router.poison = Some(("sha256", error));
         assert_eq!(f.deliver(&CancellationToken::new()).await, Some(()));
         let told = format!("t:1 file could not be sent: a.txt: {reason}");
-        assert_eq!((f.sent(), f.unsent().await), (vec![told, "t:b".into(), "t:the answer".into()], 0));
+        assert_eq!((f.sent(), f.unsent().await), (vec![told, "t:the answer".into(), "t:b".into()], 0));
         assert_eq!(f.router.failed.load(Ordering::Relaxed), tries);
     }
     let mut f = fixture(&["poison", "b"], []).await;

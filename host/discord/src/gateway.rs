@@ -12,10 +12,10 @@ use super::failure::ApiFailure;
 use super::route::{self, Route};
 use super::socket::connect;
 use cofferdam_agent::server::{ServerScope, client};
-use cofferdam_chat::RetryPauses;
 use cofferdam_chat::loop_health::note_next_within;
 use cofferdam_chat::session_queue::Arrival;
 use cofferdam_chat::setup::ServeError;
+use cofferdam_chat::{ASKED_WAIT_MAX, RetryPauses};
 use reqwest::Url;
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -318,10 +318,10 @@ fn describe_close_code(code: u16) -> &'static str {
     }
 }
 
-/// How long no session can be begun, if none can.
+/// How long no session can be begun, if none can; at most [`ASKED_WAIT_MAX`].
 pub(super) fn wait_for_sessions(limit: &Value) -> Option<Duration> {
     let after = Duration::from_millis(limit["reset_after"].as_u64().unwrap_or_default());
-    (limit["remaining"] == 0).then_some(after.max(PAUSE_FIRST))
+    (limit["remaining"] == 0).then_some(after.clamp(PAUSE_FIRST, ASKED_WAIT_MAX))
 }
 
 #[cfg(test)]
@@ -348,5 +348,6 @@ mod tests {
         assert_eq!((wait(1, 5000), wait_for_sessions(&Value::Null)), (None, None));
         assert_eq!(wait(0, 5000), Some(Duration::from_secs(5)));
         assert_eq!(wait(0, 0), Some(PAUSE_FIRST), "never at once");
+        assert_eq!(wait(0, u64::MAX), Some(ASKED_WAIT_MAX), "then it is asked again");
     }
 }

@@ -277,6 +277,41 @@ fn a_chat_remembers_a_path_as_long_as_it_lasts() {
 }
 
 #[test]
+fn a_path_that_is_approved_for_the_first_time_is_held_against_what_was_shown() {
+    let home = asking("path = \"first-time-per-path\"");
+    let write = "/file_write path=/shared/a content=new overwrite=true";
+    let mut chat = Chat::start(&home);
+    chat.types(write);
+    let (shown, code) = chat.asked();
+    assert!(shown.contains("creates /shared/a: nothing is there now"), "{shown}");
+    put(&home, "/shared/a", b"another's");
+    chat.types(&format!("yes {code}"));
+    // What was refused is not remembered.
+    chat.types(write);
+    let (shown, code) = chat.asked();
+    assert!(shown.contains("approval_denied: what this call would do has changed since"), "{shown}");
+    assert!(shown.contains("changes or replaces /shared/a: there is a file of 9 bytes"), "{shown}");
+    assert_eq!(std::fs::read(home.host("/shared/a")).expect("there"), b"another's");
+    chat.types(&format!("yes {code}"));
+    chat.end();
+    assert_eq!(std::fs::read(home.host("/shared/a")).expect("there"), b"new");
+}
+
+#[test]
+fn one_yes_is_enough_where_another_rule_asks_besides_the_first_time() {
+    let home = asking("path = \"first-time-per-path\"\ncontent = \"always\"");
+    let mut chat = Chat::start(&home);
+    for (content, rules) in [("1", 2), ("2", 1)] {
+        chat.types(&format!("/file_write path=/shared/a content={content} overwrite=true"));
+        let (shown, code) = chat.asked();
+        assert_eq!(shown.matches("Rule: ").count(), rules, "{shown}");
+        chat.types(&format!("yes {code}"));
+    }
+    chat.end();
+    assert_eq!(std::fs::read(home.host("/shared/a")).expect("there"), b"2");
+}
+
+#[test]
 fn nobody_in_time_is_a_no_in_a_chat_too() {
     let home = asking("\"*\" = \"always\"").config("[approvals]\nexpires = \"1s\"\n");
     let mut command = home.command(&["chat"]);

@@ -32,7 +32,8 @@ pub struct ApprovalRequest {
     pub text: String,
     /// Names this very call, its policy and this text: lower-case hex.
     pub sha256: String,
-    /// Paths that need no approval any more once this is approved, for this tool and this person.
+    /// Paths that need no approval any more once this was approved and has gone on, for this tool
+    /// and this person.
     pub remember: Vec<GuestPath>,
 }
 
@@ -59,6 +60,9 @@ pub trait Approver: Send + Sync {
     fn find_approved(&self, _tool: &str, _paths: &[GuestPath]) -> Vec<GuestPath> {
         Vec::new()
     }
+
+    /// Remembers that the paths were approved, as [`Approver::find_approved`] finds them.
+    async fn remember_approved(&self, _tool: &str, _paths: &[GuestPath]) {}
 
     /// The name of the person who asked for the turn's calls, by their own words, if that is known.
     fn asker_name(&self) -> Option<String> {

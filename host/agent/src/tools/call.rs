@@ -51,7 +51,7 @@ impl Toolbox {
             CallProgress::With(answer) => Ok(answer),
             CallProgress::Waiting(waiting) => {
                 let approved = self.await_decision(&asked, *waiting).await?;
-                match self.on_a_thread(&asked, limits, Some(approved)).await? {
+                match self.run_approved(&asked, limits, approved).await? {
                     CallProgress::With(answer) => Ok(answer),
                     // Only a call without an approval waits for one.
                     CallProgress::Waiting(_) => Err(self.unanswered(asked, threads::crashed()).await),

@@ -124,6 +124,14 @@ impl<B: ApprovalDisplay> Approver for TurnApprovals<B> {
         paths.iter().filter(|path| known.iter().any(|known| known == path.as_str())).cloned().collect()
     }
 
+    async fn remember_approved(&self, tool: &str, paths: &[GuestPath]) {
+        let ApprovalService { store, store_retry, .. } = &self.approvals;
+        let (person, paths) = (self.person(tool), paths.iter().map(ToString::to_string).collect::<Vec<_>>());
+        let remember = || store.remember_paths(person.clone(), paths.clone());
+        // Where the program stops first, they are asked about again.
+        store_retry.store_until_done("remember approved paths", remember).await;
+    }
+
     fn asker_name(&self) -> Option<String> {
         self.asker_called.clone()
     }
@@ -187,7 +195,7 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
         while settled.state == ApprovalState::Approved && self.board.asker_served() == Served::Unknown {
             cancel.run_until_cancelled(tokio::time::sleep(UNKNOWN_LOOK)).await?;
         }
-        self.to_decision(settled, approval, cancel.is_cancelled()).await
+        Some(self.to_decision(settled, approval, cancel.is_cancelled()))
     }
 
     /// The approval once it is decided.
@@ -293,36 +301,26 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
         store_retry.store_until_done("end an approval", || store.decide(id, state, None)).await?
     }
 
-    /// The decision, once the paths are remembered that it is good for.
-    async fn to_decision(
+    fn to_decision(
         &self,
         settled: store::ApprovalRow,
         approval: &ApprovalRequest,
         is_cancelled: bool,
-    ) -> Option<Decision> {
-        let ApprovalService { store, store_retry, .. } = &self.approvals;
+    ) -> Decision {
         let by = settled.decided_by.unwrap_or_default();
         let by = Caller { channel: approval.caller.channel.clone(), sender: by };
-        Some(match settled.state {
+        match settled.state {
             ApprovalState::Approved if self.board.asker_served() != Served::Yes => {
                 Decision::Unasked(words::ASKER_REMOVED.to_owned())
             }
-            ApprovalState::Approved => {
-                let paths: Vec<_> = approval.remember.iter().map(ToString::to_string).collect();
-                let person = self.person(&approval.tool);
-                let remember = || store.remember_paths(person.clone(), paths.clone());
-                if !paths.is_empty() {
-                    store_retry.store_until_done("remember approved paths", remember).await?;
-                }
-                Decision::Approved(by)
-            }
+            ApprovalState::Approved => Decision::Approved(by),
             ApprovalState::Denied => Decision::Denied(by),
             ApprovalState::Expired => Decision::Expired,
             ApprovalState::Withdrawn if settled.message.is_none() && !is_cancelled => {
                 Decision::Unasked(words::NOT_SHOWN.to_owned())
             }
             ApprovalState::Withdrawn | ApprovalState::Asked => Decision::Withdrawn,
-        })
+        }
     }
 
     /// Says below the call what was decided, in the background; that its choices are gone is noted,

@@ -8,6 +8,7 @@ use crate::tools::threads;
 use crate::tools::{ApprovalRequest, Decision, RegisteredTool};
 use cofferdam_core::audit::{ApprovalRecord, ApprovalState, CallFacts};
 use cofferdam_core::id::Caller;
+use cofferdam_core::limits::Limits;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
 use cofferdam_policy::{
@@ -31,9 +32,13 @@ pub(super) struct WaitingCall {
     facts: CallFacts,
 }
 
-/// The name of the call that was approved.
+/// The call that was approved.
 pub(super) struct Approved {
+    /// Its name.
     sha256: String,
+    tool: String,
+    /// The paths that need no approval any more once it has gone on.
+    remember: Vec<GuestPath>,
 }
 
 /// What a call that is asked about comes to now.
@@ -79,7 +84,7 @@ impl CallServices {
         let asker = (&request.caller, called.as_deref());
         let infos = request.attachments.infos();
         let text = describe_call(&tool.policy, &ask, asker, &infos).ok_or_else(arguments_too_long)?;
-        if let Some(Approved { sha256 }) = approved {
+        if let Some(Approved { sha256, .. }) = approved {
             return Ok(ApprovalStep::Permit(Box::new(ask.grant(&text, sha256)?)));
         }
         let approval = ApprovalRequest {
@@ -122,7 +127,7 @@ impl CallServices {
         waiting: WaitingCall,
         decision: Decision,
     ) -> Result<Approved, ToolError> {
-        let WaitingCall { approval: ApprovalRequest { sha256, .. }, facts } = waiting;
+        let WaitingCall { approval: ApprovalRequest { sha256, tool, remember, .. }, facts } = waiting;
         let who = |by: &Caller| one_line(&by.to_string(), 80);
         let (state, by, refused) = match &decision {
             Decision::Approved(by) => (ApprovalState::Approved, Some(who(by)), None),
@@ -153,7 +158,7 @@ impl CallServices {
             reason,
         });
         let refused = match (noted, refused) {
-            (Ok(()), None) => return Ok(Approved { sha256 }),
+            (Ok(()), None) => return Ok(Approved { sha256, tool, remember }),
             (Err(unaudited), None) => unaudited,
             (_, Some((code, said))) => ToolError::new(code, said),
         };
@@ -182,6 +187,26 @@ impl Toolbox {
         let settled =
             tokio::task::spawn_blocking(move || parts.record_decision(&asked, waiting, decision)).await;
         settled.unwrap_or_else(|_| Err(threads::crashed()))
+    }
+
+    /// Goes on with a call that was approved. Its paths are remembered after that alone: until then
+    /// all of it is held against what was shown, and what is not that any more is asked about anew.
+    ///
+    /// # Errors
+    /// Every refusal and failure, by code; each is in the audit.
+    pub(super) async fn run_approved(
+        &self,
+        asked: &Arc<PendingRequest>,
+        limits: Limits,
+        approved: Approved,
+    ) -> Result<CallProgress, ToolError> {
+        let (tool, paths) = (approved.tool.clone(), approved.remember.clone());
+        let ended = self.on_a_thread(asked, limits, Some(approved)).await;
+        let is_other = matches!(&ended, Err(error) if error.code == ErrorCode::ApprovalDenied);
+        if let Some(approver) = asked.request.approver.as_ref().filter(|_| !paths.is_empty() && !is_other) {
+            approver.remember_approved(&tool, &paths).await;
+        }
+        ended
     }
 }
 

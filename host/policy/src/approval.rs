@@ -140,8 +140,7 @@ impl Approvals {
 
     /// Why an argument that is no path must be approved, now that it was given.
     pub(super) fn value_reasons(&self, at: &str) -> Vec<Reason> {
-        let rule = self.0.get_key_value(at);
-        rule.and_then(|(about, rule)| pathless(about, rule)).into_iter().collect()
+        self.argument(at).and_then(|(about, rule)| pathless(about, rule)).into_iter().collect()
     }
 
     /// Why writing to somebody must be approved.
@@ -164,8 +163,8 @@ impl Approvals {
     /// The rule about an argument. Where an argument is one thing or a list of them, what is said of
     /// it is said of each.
     fn argument(&self, at: &str) -> Option<(&str, &Rule)> {
-        let list = || self.0.get_key_value(at.strip_suffix("[]")?);
-        self.0.get_key_value(at).or_else(list).map(|(about, rule)| (about.as_str(), rule))
+        let mut places = std::iter::successors(Some(at), |at| at.strip_suffix("[]"));
+        places.find_map(|at| self.0.get_key_value(at)).map(|(about, rule)| (about.as_str(), rule))
     }
 
     fn every_rule(&self) -> Option<(&str, &Rule)> {

@@ -138,9 +138,12 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> RulingWalk<'_
 fn address(policy: &ToolPolicy, at: &str, text: &str) -> Result<Address, Denial> {
     let denied = |cause, reason: String| Denial { code: ErrorCode::NetworkDenied, reason, cause };
     let address: Address = text.parse().map_err(|bad| denied(Cause::BadAddress(bad), bad.to_string()))?;
-    let given = policy.completions.get(at).and_then(|completion| completion.default.as_deref());
+    // Also of each one, where it is given as a list.
+    let argument = at.trim_end_matches("[]");
+    let given = policy.completions.get(argument).and_then(|completion| completion.default.as_deref());
     if given.is_some_and(|given| given != text) {
-        let reason = format!("the policy of {} gives the address of {at}; leave {at} out", policy.tool);
+        let reason =
+            format!("the policy of {} gives the address of {argument}; leave {argument} out", policy.tool);
         return Err(denied(Cause::AddressGiven, reason));
     }
     let network = policy.grants.network.as_ref();

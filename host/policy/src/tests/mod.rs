@@ -1,6 +1,7 @@
 //! Policies as a reviewer would check them: tables of refusals first, then properties with an
 //! oracle.
 
+mod addresses;
 mod approving;
 mod completing;
 mod effective;

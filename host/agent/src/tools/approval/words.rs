@@ -144,11 +144,12 @@ impl Words<'_> {
         }
     }
 
-    /// One of several: an edit is shown as the lines that go and come.
+    /// One of several: an edit is shown as the lines that go and come, unless it goes to people:
+    /// what they are told is shown whole.
     fn item(&mut self, at: &Spot, item: &Value) {
         let text = |name: &str| {
             let content = self.policy.class(&at.field(name).class) == Some(ArgumentClass::Content);
-            item[name].as_str().filter(|_| content)
+            item[name].as_str().filter(|_| content && self.ask.recipients().is_empty())
         };
         let (Some(old), Some(new)) = (text("old_text"), text("new_text")) else {
             return self.place(at, item);

@@ -14,6 +14,7 @@ const TOOL: &str = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"bui
     \"deep[].note\" = \"value\"\n\"jobs[].old_text\" = { path = \"write\" }\n\"jobs[].new_text\" = \"content\"\n\
     \"pair[0]\" = { path = \"write\" }\n\"pair[1]\" = \"content\"\n\
     \"edits[].old_text\" = \"content\"\n\"edits[].new_text\" = \"content\"\nnote = \"value\"\nany = \"value\"\nbody = \"content\"\n\
+    who = \"recipient\"\n\
     [approval]\n\"*\" = \"always\"\n";
 
 /// What is shown of a call with these arguments, without the lines that every call has.
@@ -111,6 +112,15 @@ fn everything_that_a_call_holds_has_a_line() {
         let found = shown_of(&arguments, &[]).expect("short");
         assert_eq!(found, lines, "{arguments}");
     }
+}
+
+#[test]
+fn words_to_people_are_shown_whole_also_where_they_look_like_an_edit() {
+    let long = "x".repeat(CONTENT_BYTES_MAX) + "end";
+    let edit = json!({ "new_text": long, "old_text": "a" });
+    let found = shown_of(&json!({ "edits": [edit], "who": "telegram:7" }), &[]).expect("it fits");
+    let whole = format!("edits[0].new_text: {long:?}");
+    assert_eq!(found, [&*whole, r#"edits[0].old_text: "a""#, r#"who: "telegram:7""#]);
 }
 
 #[test]

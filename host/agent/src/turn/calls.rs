@@ -57,7 +57,7 @@ impl Rounds<'_> {
     ) -> Result<Vec<Result<ToolAnswer, ToolError>>, EarlyEnd> {
         let mut requests = Vec::with_capacity(batch.len());
         for (n, wanted) in batch.iter().enumerate() {
-            let refused = match decide_repeat(self.talk.current(), wanted) {
+            let refused = match decide_repeat(self.talk.own_entries(), wanted) {
                 RepeatDecision::Run => match self.refuse_elsewhere(&wanted.tool) {
                     Some(error) => Some(error),
                     None => self.check_daily_budget(wanted).await?,

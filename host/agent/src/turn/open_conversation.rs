@@ -319,7 +319,8 @@ impl OpenConversation {
         Ok(())
     }
 
-    fn own_entries(&self) -> impl Iterator<Item = &HistoryEntry> {
+    /// What the turn itself has said and done: of a retry, nothing that was before it.
+    pub(super) fn own_entries(&self) -> impl Iterator<Item = &HistoryEntry> {
         let own = self.turns.iter().zip(&self.conversation.entries).filter(|(turn, _)| **turn == self.turn);
         own.map(|(_, entry)| entry)
     }

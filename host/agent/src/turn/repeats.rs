@@ -23,8 +23,11 @@ pub(super) enum RepeatDecision {
     Stop(ErrorCode),
 }
 
-/// What becomes of a call after these entries.
-pub(super) fn decide_repeat(entries: &[HistoryEntry], wanted: &ToolCall) -> RepeatDecision {
+/// What becomes of a call after these entries of its turn.
+pub(super) fn decide_repeat<'a>(
+    entries: impl IntoIterator<Item = &'a HistoryEntry>,
+    wanted: &ToolCall,
+) -> RepeatDecision {
     let failures = failures(entries, wanted);
     let Some(last) = failures.last() else { return RepeatDecision::Run };
     let count = failures.iter().filter(|error| error.code == last.code).count();
@@ -43,7 +46,10 @@ pub(super) fn decide_repeat(entries: &[HistoryEntry], wanted: &ToolCall) -> Repe
 }
 
 /// The errors that calls of the same tool with the same arguments had, in order.
-fn failures<'a>(entries: &'a [HistoryEntry], wanted: &ToolCall) -> Vec<&'a ToolError> {
+fn failures<'a>(
+    entries: impl IntoIterator<Item = &'a HistoryEntry>,
+    wanted: &ToolCall,
+) -> Vec<&'a ToolError> {
     let (mut open, mut found) = (VecDeque::new(), Vec::new());
     for entry in entries {
         match entry {

@@ -26,6 +26,19 @@ async fn a_call_that_fails_the_same_way_is_told_so_and_then_ends_the_turn() {
     ));
 }
 
+/// What kept it from working may be mended by then, and who asks again has a reason to.
+#[tokio::test]
+async fn a_retry_makes_a_call_that_has_failed_twice_before_it() {
+    let fails = || Act::Call(vec![call("fail")]);
+    let down = Act::Fail(ProviderError::Unavailable("The model is asleep.".into()));
+    let world = World::new([fails(), fails(), down]);
+    assert_eq!(world.ask("1", "go").await, "The model is asleep.");
+    world.then([fails(), Act::Say("done")]);
+    assert_eq!(world.ask("2", "/retry").await, "done");
+    assert_eq!(world.tools.done(), ["1/0 fail", "1/1 fail", "2/0 fail"]);
+    assert!(world.tools.refused.lock().expect("refused").is_empty());
+}
+
 #[tokio::test]
 async fn the_same_call_written_otherwise_is_the_same() {
     let written =

@@ -9,7 +9,7 @@ use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::collections::VecDeque;
 
 /// The entries, mended. Results without a call go, as does what a model said before anybody spoke;
-/// calls of earlier turns without a result are answered as not run.
+/// calls of earlier turns without a result are answered as not run, or as cut off.
 pub(in crate::turn) fn mend(kept: Vec<KeptHistory>, running: &TurnId) -> Vec<KeptHistory> {
     let mut sound: Vec<KeptHistory> = Vec::with_capacity(kept.len());
     let mut open = OpenCalls::default();
@@ -48,25 +48,37 @@ struct OpenCalls {
 
 impl OpenCalls {
     fn close(&mut self, sound: &mut Vec<KeptHistory>) {
+        // Calls that change something run one after the other: none but the first may have begun.
+        let mut may_have_begun = true;
         while let Some(call) = self.calls.pop_front() {
             let Some(turn) = self.turn.clone() else { continue };
             let why = match self.left_out {
                 0 => "its turn was given up".to_owned(),
                 more => format!("its turn was given up, and so were {more} further calls of this step"),
             };
-            sound.push(KeptHistory {
-                turn,
-                entry: not_run_result(call, &why),
-                besides: EntryExtras::default(),
-                asker: None,
-            });
+            let entry = if may_have_begun { cut_off_result(call, &why) } else { not_run_result(call, &why) };
+            may_have_begun = false;
+            sound.push(KeptHistory { turn, entry, besides: EntryExtras::default(), asker: None });
         }
     }
 }
 
 /// The result of a call that never ran.
 pub(in crate::turn) fn not_run_result(call: ToolCall, why: &str) -> HistoryEntry {
-    let error = ToolError::new(ErrorCode::Cancelled, format!("this call was not run: {why}"));
+    cancelled_result(call, format!("this call was not run: {why}"))
+}
+
+/// The result of a call of which nobody knows any more how far it came: what it had published or
+/// sent when its turn was stopped is not taken back.
+fn cut_off_result(call: ToolCall, why: &str) -> HistoryEntry {
+    let said = format!(
+        "this call was cut off, or not run: {why}; find out what it may have changed or sent before you make it again"
+    );
+    cancelled_result(call, said)
+}
+
+fn cancelled_result(call: ToolCall, said: String) -> HistoryEntry {
+    let error = ToolError::new(ErrorCode::Cancelled, said);
     let shown = crate::turn::untrusted::error(&call.tool, &error);
     HistoryEntry::ToolResult { call: call.id, tool: call.tool, result: Err(error), shown }
 }
@@ -117,6 +129,18 @@ mod tests {
         check(vec![user("1"), asks("1", &["a"]), result("1", "z"), result("1", "a")], "uar");
         check(vec![asks("1", &["a"]), result("1", "a"), user("2")], "u");
         check(vec![result("1", "a"), user("2"), asks("2", &[])], "ua");
+    }
+
+    #[test]
+    fn what_may_have_begun_is_not_told_as_not_run() {
+        let sound = mend(vec![user("1"), asks("1", &["a", "b", "c"]), result("1", "a")], &TurnId::new("now"));
+        let told = |kept: &KeptHistory| match &kept.entry {
+            HistoryEntry::ToolResult { shown, .. } => {
+                shown.contains("find out what it may have changed or sent")
+            }
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(sound[3..].iter().map(told).collect::<Vec<_>>(), [true, false]);
     }
 
     #[test]

@@ -114,10 +114,11 @@ fn place(candidate: &Candidate, to: &Path) -> anyhow::Result<()> {
 }
 
 /// All of the new content or the old, readable as any file that a person writes. What is there and
-/// is no file stays: root could put a file in the place of a device.
+/// is no file stays: root could put a file in the place of a device, or of a link such as
+/// /dev/stdout, wherever that leads.
 pub(super) fn replace(file: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    if std::fs::metadata(file).is_ok_and(|there| !there.is_file()) {
+    if std::fs::symlink_metadata(file).is_ok_and(|there| !there.is_file()) {
         bail!("cannot write {}: it is not a regular file; name another one", file.display());
     }
     let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -94,7 +94,7 @@ pub(super) fn ask(
     match serde_json::from_str(&line) {
         Ok(answer) => Ok(answer),
         Err(_) => {
-            sent.context("the gateway did not take all of it")?;
+            sent.context("not all of it reached the gateway")?;
             read.context("the gateway did not answer")?;
             anyhow::bail!("the gateway ended without an answer; look into its log, and try again")
         }

@@ -17,8 +17,13 @@ pub enum SecretFileError {
     #[error("cannot read {0}: {1}; put the secret into that file, and nothing else")]
     Unreadable(String, String),
     /// Others may read it.
-    #[error("{0} can be read by others (mode {1:03o}); run `chmod 600 {0}`")]
+    #[error("{0} can be read by others (mode {1:03o}); run `chmod 600 {quoted}`", quoted = quote_path(.0))]
     Exposed(String, u32),
+}
+
+/// A path as one word of a shell's command.
+fn quote_path(path: &str) -> String {
+    shlex::try_quote(path).map_or(path.to_owned(), |quoted| quoted.into_owned())
 }
 
 /// What the file holds; one byte more than [`SECRET_BYTES_MAX`] at most, which shows that it is too
@@ -91,6 +96,8 @@ mod tests {
             let said = read_secret(&path).expect_err("refused").to_string();
             assert!(said.contains("chmod 600") && !said.contains("sk-1"), "{said}");
         }
+        let said = SecretFileError::Exposed("/a b".to_owned(), 0o640).to_string();
+        assert_eq!(said, "/a b can be read by others (mode 640); run `chmod 600 '/a b'`");
         mode(0o600);
         assert_eq!(read_secret(&path).as_deref(), Ok("sk-1\n"));
         assert!(read_secret(dir.path()).is_err() && read_secret(&dir.path().join("missing")).is_err());

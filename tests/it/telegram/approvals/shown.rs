@@ -168,3 +168,25 @@ async fn what_cannot_be_asked_in_its_topic_is_asked_in_the_chat() -> anyhow::Res
     assert_eq!(world.saved("/shared/a"), b"hello");
     world.end(2)
 }
+
+/// The first one's yes does not stand for what the second one would replace.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn of_two_calls_about_a_new_path_each_is_held_against_what_was_shown() -> anyhow::Result<()> {
+    let rule = "path = \"first-time-per-path\"";
+    let world = World::running_in(|home| asking(home, "file_write", rule)).await?;
+    for topic in [2, 3] {
+        let command = format!("/file_write path=/shared/a content={topic} overwrite=true");
+        world.server.push(Incoming::group(GROUP, ANN).thread(topic).text(&command));
+    }
+    let (first, second) = (asked(&world, 0).await?, asked(&world, 1).await?);
+    for shown in [&first, &second] {
+        assert!(shown.text.contains("creates /shared/a: nothing is there now"), "{}", shown.text);
+    }
+    world.server.push(press(ANN, &first, APPROVE));
+    answered(&world, "{").await?;
+    let saved = world.saved("/shared/a");
+    world.server.push(press(ANN, &second, APPROVE));
+    answered(&world, "approval_denied: what this call would do has changed since it was approved").await?;
+    assert_eq!((world.saved("/shared/a"), published(&world)), (saved, 1));
+    world.end(4)
+}

@@ -66,7 +66,7 @@ impl CallServices {
         if ask.writes().len() + ask.reads().len() > PATHS_MAX {
             return Err(arguments_too_long());
         }
-        let facts = self.facts(request, &ask, &FileOwner::from_facts(&record.facts));
+        let facts = self.facts((request, approved), &ask, &FileOwner::from_facts(&record.facts));
         let ask = match ask.decide(&facts) {
             Verdict::Permit(permit) => return Ok(ApprovalStep::Permit(Box::new(permit))),
             Verdict::Deny(denial) => return Err(denial.into()),
@@ -107,9 +107,16 @@ impl CallServices {
         Ok(ApprovalStep::Wait(Box::new(WaitingCall { approval, facts })))
     }
 
-    /// What the disk and the memory of approvals say.
-    fn facts(&self, request: &CallRequest, ask: &PathRequest, place: &FileOwner) -> Facts {
-        let first = paths(ask.reasons());
+    /// What the disk and the memory of approvals say. A call that was approved is held against what
+    /// was shown, also where another one has had its paths remembered meanwhile.
+    fn facts(
+        &self,
+        (request, approved): (&CallRequest, Option<&Approved>),
+        ask: &PathRequest,
+        place: &FileOwner,
+    ) -> Facts {
+        let mut first = paths(ask.reasons());
+        first.retain(|path| approved.is_none_or(|approved| !approved.remember.contains(path)));
         let approved = match &request.approver {
             Some(approver) if !first.is_empty() => {
                 approver.find_approved(ask.call().tool.as_str(), &first).into_iter().collect()

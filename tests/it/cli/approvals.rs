@@ -305,6 +305,7 @@ fn one_yes_is_enough_where_another_rule_asks_besides_the_first_time() {
         chat.types(&format!("/file_write path=/shared/a content={content} overwrite=true"));
         let (shown, code) = chat.asked();
         assert_eq!(shown.matches("Rule: ").count(), rules, "{shown}");
+        assert!(!shown.contains("approval_denied"), "{shown}");
         chat.types(&format!("yes {code}"));
     }
     chat.end();

@@ -29,8 +29,8 @@ impl Rounds<'_> {
                 let id = self.around.turn.id.call(number + n);
                 let (result, files) = match result {
                     Ok(ToolAnswer { result, attachments, .. }) => (Ok(result), attachments),
-                    // It changed nothing. Without a result it runs when the turn goes on, or is
-                    // told as not run.
+                    // Without a result it runs when the turn goes on, or is told as cut off: what it
+                    // had sent is out.
                     Err(error) if error.code == ErrorCode::Cancelled && self.is_stopped() => {
                         return Err(self.stop_reason());
                     }

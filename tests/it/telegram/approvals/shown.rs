@@ -190,3 +190,24 @@ async fn of_two_calls_about_a_new_path_each_is_held_against_what_was_shown() -> 
     assert_eq!((world.saved("/shared/a"), published(&world)), (saved, 1));
     world.end(4)
 }
+
+/// It has changed nothing; what goes on after a restart would find its path remembered.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_path_of_a_call_that_is_cancelled_after_its_approval_is_asked_about_again() -> anyhow::Result<()> {
+    let lines = "memory = \"16 MiB\"\ndeadline = \"120s\"\n[approval]\npath = \"first-time-per-path\"";
+    let world = World::running_in(|home| home.hostile(lines)).await?;
+    let spin = || Incoming::private(ANN).text("/hostile behaviour=stage_then_spin path=/shared/late");
+    world.server.push(spin());
+    let first = asked(&world, 0).await?;
+    world.server.push(press(ANN, &first, APPROVE));
+    world.logs("guest: spinning").await?;
+    ended(&world, &first, "✅ Approved by 5000000001 (\"Ann\").").await?;
+    world.server.push(Incoming::private(ANN).text("/cancel"));
+    answered(&world, "cancelled: ").await?;
+    world.server.push(spin());
+    let again = asked(&world, 0).await?;
+    world.server.push(press(ANN, &again, DENY));
+    answered(&world, "approval_denied: ").await?;
+    assert!(!world.host("/shared/late").exists());
+    world.end(4)
+}

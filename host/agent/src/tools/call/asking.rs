@@ -209,8 +209,12 @@ impl Toolbox {
     ) -> Result<CallProgress, ToolError> {
         let (tool, paths) = (approved.tool.clone(), approved.remember.clone());
         let ended = self.on_a_thread(asked, limits, Some(approved)).await;
-        let is_other = matches!(&ended, Err(error) if error.code == ErrorCode::ApprovalDenied);
-        if let Some(approver) = asked.request.approver.as_ref().filter(|_| !paths.is_empty() && !is_other) {
+        // What was stopped may go on after a restart, and is judged anew then.
+        let has_gone_on = !matches!(
+            &ended,
+            Err(error) if matches!(error.code, ErrorCode::ApprovalDenied | ErrorCode::Cancelled)
+        );
+        if let Some(approver) = asked.request.approver.as_ref().filter(|_| has_gone_on && !paths.is_empty()) {
             approver.remember_approved(&tool, &paths).await;
         }
         ended

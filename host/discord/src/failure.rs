@@ -61,15 +61,12 @@ impl ApiFailure {
         if status == 408 || (500..=599).contains(&status) {
             return Self::Unreachable(format!("Discord fails with HTTP status {status}"));
         }
-        let Some(read) = serde_json::from_slice::<Value>(body).ok().filter(Value::is_object) else {
-            return match status {
-                // The proxy in front of Discord says so, and will say so again.
-                413 => Self::Refused { status, code: 0, said: "Request Entity Too Large".to_owned() },
-                _ => Self::Unreachable(format!(
-                    "something else than Discord's API answers: HTTP status {status}"
-                )),
-            };
-        };
+        // Of somebody on the way; but a request that is too large is so for the proxy next time too.
+        if (300..=399).contains(&status) || (status != 413 && is_page(body)) {
+            let said = format!("something else than Discord's API answers: HTTP status {status}");
+            return Self::Unreachable(said);
+        }
+        let read: Value = serde_json::from_slice(body).unwrap_or_default();
         let said = scrub(read["message"].as_str().unwrap_or("no reason is given"));
         let code = read["code"].as_u64().unwrap_or_default();
         Self::Refused { status, code, said: one_line(&said, SAID_BYTES_MAX) }
@@ -101,6 +98,12 @@ impl ApiFailure {
     }
 }
 
+/// Whether this is for people: markup, or how the proxy in front of Discord writes its refusals.
+fn is_page(body: &[u8]) -> bool {
+    let body = body.trim_ascii_start();
+    body.starts_with(b"<") || body.starts_with(b"error code:")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,9 +122,12 @@ mod tests {
         assert!(of(401, r#"{"code":50027}"#).interaction_is_over());
         assert!(of(413, "<html>").to_string().contains("413"));
         assert!(matches!(of(413, "<html>"), ApiFailure::Refused { .. }));
-        // A portal's page, a redirect, and what is JSON and none of Discord's.
-        for (status, body) in [(401, "<html>"), (403, "error code: 1010"), (302, ""), (404, "[]")] {
+        // A portal's page, the proxy's words, a redirect.
+        for (status, body) in [(401, "<html>"), (403, "error code: 1010"), (404, "\n<p>"), (302, "")] {
             assert!(matches!(of(status, body), ApiFailure::Unreachable(_)), "{status}");
+        }
+        for (status, body) in [(401, ""), (403, "no"), (404, "[]")] {
+            assert!(matches!(of(status, body), ApiFailure::Refused { .. }), "{status}");
         }
     }
 }

@@ -19,7 +19,8 @@ pub const STRANGERS_TOLD_PER_HOUR_MAX: u32 = 20;
 /// How often one stranger is told in all, until they have been forgotten
 /// ([`DONE_AGE_MAX`](super::DONE_AGE_MAX) after the last time).
 pub const STRANGER_TOLD_MAX: u32 = 3;
-const HOUR_MS: i64 = 60 * 60 * 1000;
+const HOUR_MS: i64 = 60 * MINUTE_MS;
+const MINUTE_MS: i64 = 60 * 1000;
 
 /// Messages on their way to a turn. They keep their order of arrival; each is known once, by its
 /// channel and id.
@@ -213,11 +214,12 @@ fn withdraw(tx: &Tx<'_>, channel: &str, message: Option<&str>, now: i64) -> Resu
 }
 
 /// What was told at a time that is still to come was told by a clock that ran ahead: it stands in
-/// nobody's way.
+/// nobody's way. By a minute no clock ran ahead: each is set back by as much now and then.
 fn may_tell(tx: &Tx<'_>, channel: &str, stranger: &Stranger, now: i64) -> Result<bool> {
+    let to_come = now + MINUTE_MS;
     let told: u32 = tx.query_row(
         "SELECT count(*) FROM stranger WHERE channel = ?1 AND told_at > ?2 AND told_at <= ?3",
-        params![channel, now - HOUR_MS, now],
+        params![channel, now - HOUR_MS, to_come],
         |row| row.get(0),
     )?;
     if told >= STRANGERS_TOLD_PER_HOUR_MAX {
@@ -226,8 +228,8 @@ fn may_tell(tx: &Tx<'_>, channel: &str, stranger: &Stranger, now: i64) -> Result
     let told = tx.execute(
         "INSERT INTO stranger (channel, sender, told_at) VALUES (?1, ?2, ?3)
              ON CONFLICT (channel, sender) DO UPDATE SET told_at = ?3, times = stranger.times + 1
-             WHERE (stranger.told_at < ?4 OR stranger.told_at > ?3) AND stranger.times < ?5",
-        params![channel, stranger.sender, now, stranger.since, STRANGER_TOLD_MAX],
+             WHERE (stranger.told_at < ?4 OR stranger.told_at > ?6) AND stranger.times < ?5",
+        params![channel, stranger.sender, now, stranger.since, STRANGER_TOLD_MAX, to_come],
     )?;
     Ok(told == 1)
 }

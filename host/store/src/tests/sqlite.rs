@@ -292,6 +292,8 @@ async fn what_a_clock_told_that_ran_ahead_keeps_no_stranger_from_an_answer() {
     fixture.connection().execute("UPDATE stranger SET told_at = told_at + 86400000", []).expect("set");
     assert_eq!(told(vec![stranger(101, "1"), stranger(102, "new")]).await, 2);
     assert_eq!(told(vec![stranger(103, "1"), stranger(104, "new")]).await, 0, "they know now");
+    fixture.connection().execute("UPDATE stranger SET told_at = told_at + 1000", []).expect("set");
+    assert_eq!(told(vec![stranger(105, "1"), stranger(106, "new")]).await, 0, "the clock was set back");
 }
 
 #[tokio::test]

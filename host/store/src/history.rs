@@ -31,8 +31,8 @@ impl Store {
     }
 
     /// What a turn begins with, in one exchange: the [lines](Store::lines) of its session, what it
-    /// has [behind it](Store::load_attempt) besides, and what its caller [has used](Store::load_usage)
-    /// today.
+    /// has [behind it](Store::load_attempt) besides, and what its caller
+    /// [has used](Store::load_usage) today.
     pub async fn load_turn_beginning(
         &self,
         whose: &WhoseTurn,

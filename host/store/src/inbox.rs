@@ -251,8 +251,8 @@ fn claim_update(tx: &Tx<'_>, channel: &str, id: i64, is_again: bool) -> Result<O
     Ok(Some(BoundTurn { turn, updates: vec![update], standing }))
 }
 
-/// The parts of an album that a turn takes: what waits, and what was dismissed. Nothing is left of a
-/// part that a run has for its reply, or that its sender took back.
+/// The parts of an album that a turn takes: what waits, and what was dismissed. Nothing is left of
+/// a part that a run has for its reply, or that its sender took back.
 const FREE_PARTS: &str = "channel = ?1 AND album = ?2 AND turn IS NULL AND (done_at IS NULL OR raw <> '')";
 
 /// Takes dismissed parts along: in a group the part that carries the command may come last.

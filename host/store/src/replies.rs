@@ -85,8 +85,9 @@ impl Store {
         self.commit_along(move |tx| settle(tx, &turn, n, ("sent", &message))).await
     }
 
-    /// Marks a part as failed for good; `instead` is added at the end of the reply and returned. One
-    /// that was marked so already, by what is [not known](StoreError::Unknown), gets nothing more.
+    /// Marks a part as failed for good; `instead` is added at the end of the reply and returned.
+    /// One that was marked so already, by what is [not known](StoreError::Unknown), gets nothing
+    /// more.
     pub async fn mark_part_failed(
         &self,
         turn: &TurnId,

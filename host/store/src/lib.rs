@@ -72,8 +72,8 @@ pub use retention::{DONE_AGE_MAX, DONE_ROWS_MAX};
 pub use retry::StoreRetry;
 pub use rows::{
     AlbumPart, AlbumStanding, BlobHolder, BoundTurn, Headers, NewPart, NewRecent, NewReply, NewTelling,
-    NewUpdate, PartKind, PersistResult, Placeholder, QueueMode, QueuedUpdate, RecentFiles, ReplyPart,
-    SteerUpdate, StoredReply, Stranger, TakeUpRequest, Update, UpdateClaim, UpdateFate, WaitReply,
+    NewUpdate, PartKind, PartsInstead, PersistResult, Placeholder, QueueMode, QueuedUpdate, RecentFiles,
+    ReplyPart, SteerUpdate, StoredReply, Stranger, TakeUpRequest, Update, UpdateClaim, UpdateFate, WaitReply,
 };
 pub use runs::{AnswerTo, KeptRun, KeptTask, ListedRun, NewRun, RUNS_LISTED_MAX, RunEnd, RunOwner, RunState};
 pub use runs::{DueWait, GoingOn, NewTurnWait, TurnWaited};

@@ -3,8 +3,8 @@
 use super::tx::Tx;
 use super::value::params;
 use super::{
-    NewPart, NewRecent, NewReply, NewTelling, ReplyPart, Result, Store, StoreError, StoredReply, claims,
-    inbox, now_ms, outgoing, placeholder, recent, runs,
+    NewPart, NewRecent, NewReply, NewTelling, PartsInstead, ReplyPart, Result, Store, StoreError,
+    StoredReply, claims, inbox, now_ms, outgoing, placeholder, recent, runs,
 };
 use crate::streams::note_place;
 use cofferdam_core::id::TurnId;
@@ -85,37 +85,45 @@ impl Store {
         self.commit_along(move |tx| settle(tx, &turn, n, ("sent", &message))).await
     }
 
-    /// Marks a part as failed for good; `instead` is added at the end of the reply and returned.
-    /// One that was marked so already, by what is [not known](StoreError::Unknown), gets nothing
-    /// more.
+    /// Marks a part as failed for good, with what is said instead; what is left of the reply, in
+    /// the order of sending. One that was marked so already, by what is
+    /// [not known](StoreError::Unknown), gets nothing more.
     pub async fn mark_part_failed(
         &self,
         turn: &TurnId,
         n: u32,
         reason: &str,
-        instead: Vec<NewPart>,
+        instead: PartsInstead,
     ) -> Result<Vec<ReplyPart>> {
-        let (turn, reason) = (turn.as_str().to_owned(), reason.to_owned());
+        let (turn, reason) = (turn.clone(), reason.to_owned());
         self.write(move |tx| {
-            let last: u32 =
-                tx.query_row("SELECT max(n) FROM part WHERE turn = ?1", [&turn], |row| row.get(0))?;
             let is_marked = tx.exists(
                 "SELECT 1 FROM part WHERE turn = ?1 AND n = ?2 AND state = 'failed'",
                 params![turn, n],
             )?;
-            // Nobody else adds to a reply: what was added with the mark is its end.
-            let count = u32::try_from(instead.len()).unwrap_or(u32::MAX);
-            let first = if is_marked { (last + 1).saturating_sub(count) } else { last + 1 };
-            let added: Vec<_> = (first..).zip(&instead).map(|(n, part)| numbered(n, part)).collect();
             if !is_marked {
-                insert_parts(tx, &turn, &added)?;
-                runs::note_replacements(tx, &turn, &instead)?;
-                settle(tx, &turn, n, ("failed", &reason))?;
+                insert_instead(tx, turn.as_str(), n, &instead)?;
+                settle(tx, turn.as_str(), n, ("failed", &reason))?;
             }
-            Ok(added)
+            Ok(reply(tx, &turn)?.parts)
         })
         .await
     }
+}
+
+/// Adds to a reply what is said in place of a part. What comes right behind that takes the number
+/// of the part that was there, and those move on: none of them was tried before this one ended.
+fn insert_instead(tx: &Tx<'_>, turn: &str, n: u32, instead: &PartsInstead) -> Result<()> {
+    if let Some(next) = &instead.next {
+        // By way of numbers below 0: no two parts have the same one meanwhile.
+        tx.run("UPDATE part SET n = -(n + 1) WHERE turn = ?1 AND n > ?2", params![turn, n])?;
+        tx.run("UPDATE part SET n = -n WHERE turn = ?1 AND n < 0", [turn])?;
+        insert_parts(tx, turn, &[numbered(n + 1, next)])?;
+    }
+    let last: u32 = tx.query_row("SELECT max(n) FROM part WHERE turn = ?1", [turn], |row| row.get(0))?;
+    let added: Vec<_> = (last + 1..).zip(&instead.last).map(|(n, part)| numbered(n, part)).collect();
+    insert_parts(tx, turn, &added)?;
+    runs::note_replacements(tx, turn, n, instead)
 }
 
 /// Ends a part, and the reply with its last part.

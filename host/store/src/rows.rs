@@ -221,6 +221,15 @@ pub struct NewPart {
     pub body: String,
 }
 
+/// What is said in place of a part that is not sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PartsInstead {
+    /// Goes out right behind that part.
+    pub next: Option<NewPart>,
+    /// Go out at the end of the reply.
+    pub last: Vec<NewPart>,
+}
+
 /// What a part of a reply is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartKind {

@@ -12,7 +12,7 @@ use cofferdam_agent::server::Backoff;
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::text::one_line;
-use cofferdam_store::{NewPart, PartKind, ReplyPart, Store, StoreError, StoreRetry, StoredReply};
+use cofferdam_store::{PartKind, PartsInstead, ReplyPart, Store, StoreError, StoreRetry, StoredReply};
 use futures_util::FutureExt;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -103,20 +103,13 @@ async fn deliver_at(
         if let Err(LossReason { reason, is_gone: true, .. }) = &sent {
             gone = Some(reason.clone());
         }
-        let added = match (&sent, &gone) {
-            (Err(lost), None) => replacement_parts(&part, lost),
-            _ => Vec::new(),
+        let instead = match (&sent, &gone) {
+            (Err(lost), None) => replacements(&part, parts.front(), lost),
+            _ => PartsInstead::default(),
         };
-        match record((store, &store_retry), &reply, &part, (&sent, added)).await {
-            Some(added) => {
-                let mut added = added.into_iter();
-                if is_first_piece(&part, parts.front())
-                    && let Some(words) = added.next()
-                {
-                    parts.push_front(words);
-                }
-                parts.extend(added);
-            }
+        match record((store, &store_retry), &reply, &part, (&sent, instead)).await {
+            Some(left) if sent.is_err() => parts = left.into(),
+            Some(_) => {}
             None => {
                 tracing::error!(turn = %reply.turn, part = part.n, "what became of a message is not recorded; the next start may send it again");
                 return None;
@@ -125,6 +118,13 @@ async fn deliver_at(
         reply.last_sent = sent.map_or_else(|lost| lost.told, Some).or(reply.last_sent);
     }
     Some(())
+}
+
+/// What is said in place of a part: the first piece of a text right before what is behind it.
+fn replacements(part: &ReplyPart, behind: Option<&ReplyPart>, lost: &LossReason) -> PartsInstead {
+    let mut last = replacement_parts(part, lost);
+    let next = (is_first_piece(part, behind) && !last.is_empty()).then(|| last.remove(0));
+    PartsInstead { next, last }
 }
 
 /// Whether the words of files are the first piece of a text that goes on with the part behind.
@@ -221,13 +221,14 @@ async fn give_up(
     }
 }
 
-/// Records an outcome, on the disk, and what is to be sent instead, which comes back as parts. The
-/// message is out, so recording is tried until it succeeds or the program stops.
+/// Records an outcome, on the disk, and what is to be sent instead; of a part that is not sent,
+/// what is left of the reply comes back. The message is out, so recording is tried until it
+/// succeeds or the program stops.
 async fn record(
     (store, store_retry): (&Store, &StoreRetry),
     reply: &StoredReply,
     part: &ReplyPart,
-    (sent, instead): (&Result<String, LossReason>, Vec<NewPart>),
+    (sent, instead): (&Result<String, LossReason>, PartsInstead),
 ) -> Option<Vec<ReplyPart>> {
     let counted = if sent.is_ok() { &COUNTS.sends.sent } else { &COUNTS.sends.failed };
     counted.add(part.kind.as_str(), 1);
@@ -243,9 +244,9 @@ async fn record(
             }
         }
     };
-    let added = until_done(store_retry, "note what became of a message", note).await?;
+    let left = until_done(store_retry, "note what became of a message", note).await?;
     until_done(store_retry, "settle what became of a message", || store.settle()).await?;
-    Some(added)
+    Some(left)
 }
 
 /// What work in the store comes to; `None` once the program stops, and where this node was taken out:

@@ -8,7 +8,9 @@ use super::people::NewMessage;
 use crate::replies::{insert_parts, keep_telling, numbered, reply};
 use crate::tx::Tx;
 use crate::value::params;
-use crate::{NewPart, PartKind, ReplyPart, Result, StoreError, StoredReply, claims, plain_letters};
+use crate::{
+    NewPart, PartKind, PartsInstead, ReplyPart, Result, StoreError, StoredReply, claims, plain_letters,
+};
 use serde_json::Value;
 
 /// What a part says, as [`plain_letters`] has it: a plain text, or the words of a bundle.
@@ -46,14 +48,18 @@ pub(crate) fn is_rest_due(tx: &Tx<'_>, turn: &str) -> Result<bool> {
 }
 
 /// Notes what is said in place of a part, where it is of a task's message.
-pub(crate) fn note_replacements(tx: &Tx<'_>, turn: &str, instead: &[NewPart]) -> Result<()> {
-    if instead.is_empty() {
+pub(crate) fn note_replacements(tx: &Tx<'_>, turn: &str, n: u32, instead: &PartsInstead) -> Result<()> {
+    if *instead == PartsInstead::default() {
         return Ok(());
     }
     let kept = "SELECT texts FROM run_message WHERE turn = ?1";
     let Some(texts) = tx.query_optional(kept, [turn], |row| row.get::<String>(0))? else { return Ok(()) };
     let mut texts = read_texts(&texts)?;
-    texts.extend(instead.iter().map(|part| part_letters(&part.body)));
+    if let Some(next) = &instead.next {
+        let behind = usize::try_from(n).map_or(texts.len(), |n| texts.len().min(n + 1));
+        texts.insert(behind, part_letters(&next.body));
+    }
+    texts.extend(instead.last.iter().map(|part| part_letters(&part.body)));
     let note = "UPDATE run_message SET texts = ?2 WHERE turn = ?1";
     tx.run(note, params![turn, Value::from(texts).to_string()])
 }

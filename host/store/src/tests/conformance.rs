@@ -70,6 +70,7 @@ macro_rules! conformance {
             }
             outbox {
                 only_unsent_parts_come_back
+                what_is_said_in_place_of_a_part_has_its_place_after_a_restart
                 blobs_are_in_use_from_the_call_until_the_reply_is_out
                 the_last_files_of_each_person_in_each_conversation_are_known_after_a_restart
                 a_placeholder_is_known_until_its_turn_ends

@@ -160,7 +160,7 @@ async fn what_was_said_is_forgotten_when_it_is_done() {
     fixture.store.end(CHANNEL, &turn, text_reply(&["a", "b"])).await.expect("it");
     assert_eq!(fixture.sql::<String>("SELECT raw FROM inbox"), "");
     fixture.store.mark_part_sent(&turn, 0, "100").await.expect("it");
-    fixture.store.mark_part_failed(&turn, 1, "blocked", Vec::new()).await.expect("it");
+    fixture.store.mark_part_failed(&turn, 1, "blocked", PartsInstead::default()).await.expect("it");
     assert_eq!(fixture.sql::<String>("SELECT group_concat(body || outcome) FROM part"), "100,blocked");
     fixture.store.persist(CHANNEL, vec![stranger(2, "7")]).await.expect("it");
     assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM inbox WHERE raw <> ''"), 0);

@@ -4,7 +4,7 @@ use super::*;
 use crate::outbound::{BundledFile, MediaKind};
 use cofferdam_core::id::SessionId;
 use cofferdam_core::message::OutgoingAttachment;
-use cofferdam_store::{Headers, NewReply, NewUpdate, QueueMode, UpdateClaim, UpdateFate};
+use cofferdam_store::{Headers, NewPart, NewReply, NewUpdate, QueueMode, UpdateClaim, UpdateFate};
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -153,6 +153,19 @@ async fn a_text_whose_first_piece_was_refused_with_files_is_sent_in_order() {
     assert_eq!(f.deliver(&CancellationToken::new()).await, Some(()));
     let told = "t:1 file could not be sent: a.txt: no";
     assert_eq!(f.sent(), ["t:one", "t:two", "t:three", "t:files after 3", told]);
+}
+
+#[tokio::test]
+async fn a_text_whose_first_piece_was_refused_with_files_is_in_order_after_a_restart() {
+    let parts = [vec![file(Some("one"), None)], texts(&["two", "three"])].concat();
+    let script = [SendError::Refused("no".into()), SendError::Later(Duration::from_secs(3600))];
+    let mut f = of_parts(parts, script).await;
+    let stop = CancellationToken::new();
+    stop.cancel();
+    assert_eq!((f.deliver(&stop).await, f.sent().len()), (None, 0));
+    f.reply = f.store.load_unsent(&f.reply.turn).await.expect("asked").expect("it is kept");
+    assert_eq!(f.deliver(&CancellationToken::new()).await, Some(()));
+    assert_eq!(f.sent(), ["t:one", "t:two", "t:three", "t:1 file could not be sent: a.txt: no"]);
 }
 
 #[tokio::test]

@@ -19,11 +19,13 @@ pub(super) async fn only_unsent_parts_come_back<E: Engine>() {
     );
     let again = fixture.store.end(CHANNEL, &turn, text_reply(&["other"])).await.expect("it");
     assert_eq!(again, unsent[0], "a turn ends once");
-    let sorry = vec![NewPart { kind: PartKind::Text, body: "sorry".into() }];
+    let sorry = NewPart { kind: PartKind::Text, body: "sorry".into() };
+    let sorry = PartsInstead { next: None, last: vec![sorry] };
     // The second time as after an answer of the store that was lost.
     for _ in 0..2 {
-        let added = fixture.store.mark_part_failed(&turn, 1, "blocked", sorry.clone()).await.expect("it");
-        assert_eq!(added, [ReplyPart { n: 3, kind: PartKind::Text, body: "sorry".into() }]);
+        let left = fixture.store.mark_part_failed(&turn, 1, "blocked", sorry.clone()).await.expect("it");
+        assert_eq!((left.len(), &left[0]), (2, &unsent[0].parts[1]));
+        assert_eq!(left[1], ReplyPart { n: 3, kind: PartKind::Text, body: "sorry".into() });
     }
     let left = &fixture.store.take_over(CHANNEL, &[]).await.expect("it").replies[0];
     assert_eq!((left.last_sent.as_deref(), left.parts.len()), (Some("100"), 2));
@@ -31,6 +33,26 @@ pub(super) async fn only_unsent_parts_come_back<E: Engine>() {
     fixture.store.mark_part_sent(&turn, 3, "102").await.expect("it");
     assert_eq!(fixture.store.take_over(CHANNEL, &[]).await.expect("it").replies, []);
     assert_eq!(fixture.store.take_over(CHANNEL, &[]).await.expect("it").turns, []);
+}
+
+pub(super) async fn what_is_said_in_place_of_a_part_has_its_place_after_a_restart<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let turn = fixture.bound(1).await;
+    fixture.store.end(CHANNEL, &turn, text_reply(&["a", "b", "c", "d"])).await.expect("it");
+    let text = |body: &str| NewPart { kind: PartKind::Text, body: body.into() };
+    fixture.store.mark_part_sent(&turn, 0, "100").await.expect("it");
+    let instead = PartsInstead { next: Some(text("B")), last: vec![text("sorry")] };
+    let expected = [(2, "B"), (3, "c"), (4, "d"), (5, "sorry")];
+    let seen = |parts: &[ReplyPart]| parts.iter().map(|part| (part.n, part.body.clone())).collect::<Vec<_>>();
+    let expected = expected.map(|(n, body)| (n, body.to_owned()));
+    // The second time as after an answer of the store that was lost.
+    for _ in 0..2 {
+        let left = fixture.store.mark_part_failed(&turn, 1, "refused", instead.clone()).await.expect("it");
+        assert_eq!(seen(&left), expected);
+    }
+    let fixture = fixture.restart();
+    let unsent = fixture.store.take_over(CHANNEL, &[]).await.expect("it").replies;
+    assert_eq!((unsent.len(), seen(&unsent[0].parts)), (1, expected.to_vec()));
 }
 
 pub(super) async fn blobs_are_in_use_from_the_call_until_the_reply_is_out<E: Engine>() {
@@ -57,7 +79,8 @@ pub(super) async fn blobs_are_in_use_from_the_call_until_the_reply_is_out<E: Eng
     fixture.store.mark_part_sent(&turns[0], 0, "1").await.expect("it");
     fixture.store.dismiss(&turns[2]).await.expect("it");
     assert_eq!(in_use(&fixture), "a b", "something is still to be sent");
-    fixture.store.mark_part_failed(&turns[0], 1, "no", Vec::new()).await.expect("it");
+    let nothing = PartsInstead::default();
+    fixture.store.mark_part_failed(&turns[0], 1, "no", nothing).await.expect("it");
     assert_eq!(in_use(&fixture), "b");
     fixture.store.end(CHANNEL, &turns[1], text_reply(&[])).await.expect("it");
     assert_eq!(in_use(&fixture), "", "nothing of it is sent");

@@ -94,7 +94,7 @@ pub(super) async fn what_could_not_be_sent_is_sent_anew_when_its_run_is_opened_a
         new.telling.reply.parts.extend(new.telling.reply.parts.clone());
         let kept = store.keep_message(new).await.expect("kept").expect("the first time");
         for n in 0..refused {
-            store.mark_part_failed(&kept.turn, n, "blocked", Vec::new()).await.expect("noted");
+            store.mark_part_failed(&kept.turn, n, "blocked", PartsInstead::default()).await.expect("noted");
         }
         for n in 0..out {
             store.mark_part_sent(&kept.turn, n, "77").await.expect("noted");
@@ -134,12 +134,16 @@ pub(super) async fn of_what_was_refused_in_part_the_rest_alone_is_sent_anew<E: E
     let kept = store.keep_message(whole()).await.expect("kept").expect("the first time");
     let state = async || store.load_send_state(&kept.turn).await.expect("asked");
     // The files are refused: what they say goes out by itself. So is a text in the middle.
-    let instead = vec![text("one")];
-    let instead = store.mark_part_failed(&kept.turn, 0, "too large", instead).await.expect("noted");
-    store.mark_part_sent(&kept.turn, 1, "77").await.expect("noted");
-    store.mark_part_failed(&kept.turn, 2, "blocked", Vec::new()).await.expect("noted");
-    store.mark_part_sent(&kept.turn, 3, "78").await.expect("noted");
-    store.mark_part_sent(&kept.turn, instead[0].n, "79").await.expect("noted");
+    let instead = PartsInstead { next: Some(text("one")), last: Vec::new() };
+    let left = store.mark_part_failed(&kept.turn, 0, "too large", instead).await.expect("noted");
+    assert_eq!(
+        left.iter().map(|part| part.body.as_str()).collect::<Vec<_>>(),
+        ["one", "two", "two", "three"]
+    );
+    store.mark_part_sent(&kept.turn, left[0].n, "77").await.expect("noted");
+    store.mark_part_sent(&kept.turn, left[1].n, "78").await.expect("noted");
+    store.mark_part_failed(&kept.turn, left[2].n, "blocked", PartsInstead::default()).await.expect("noted");
+    store.mark_part_sent(&kept.turn, left[3].n, "79").await.expect("noted");
     assert!(matches!(state().await, SendState::Failed(_)));
     assert!(store.reopen_run("w-1").await.expect("reopened"));
     // A crash comes before the rest is kept.
@@ -154,7 +158,10 @@ pub(super) async fn of_what_was_refused_in_part_the_rest_alone_is_sent_anew<E: E
     assert_eq!(store.keep_message(whole()).await.expect("asked"), None, "kept once");
     // It is refused in part once more.
     store.mark_part_sent(&kept.turn, rest.parts[0].n, "80").await.expect("noted");
-    store.mark_part_failed(&kept.turn, rest.parts[1].n, "blocked", Vec::new()).await.expect("noted");
+    store
+        .mark_part_failed(&kept.turn, rest.parts[1].n, "blocked", PartsInstead::default())
+        .await
+        .expect("noted");
     assert!(store.reopen_run("w-1").await.expect("reopened"));
     let rest = store.keep_message(whole()).await.expect("kept").expect("the rest");
     assert_eq!(rest.parts.iter().map(|part| part.body.as_str()).collect::<Vec<_>>(), ["two"]);

@@ -62,7 +62,7 @@ impl WorkflowService {
         let going = GoingOn {
             run: due.run.clone(),
             task: due.task,
-            is_late: reply.is_none(),
+            reply: due.reply,
             output: reply.unwrap_or_else(|| json!({ "timed_out": true })).to_string(),
             channel: to.channel.clone(),
             session: session.clone(),
@@ -70,7 +70,7 @@ impl WorkflowService {
             update_id,
             raw: resumed.to_raw(),
         };
-        let is_late = going.is_late;
+        let is_late = going.reply.is_none();
         if self.0.store.go_on(going).await? {
             let replied = Caller::parse(&due.from).filter(|_| !is_late);
             self.note(kept, WorkflowState::Resumed, replied.as_ref());

@@ -356,7 +356,14 @@ fn wait(tx: &Tx<'_>, new: &NewWait, now: i64) -> Result<WaitState> {
     let may_go_on = |last: Option<i64>| last.is_some_and(|last| last > now - due::ALBUM_MS);
     Ok(match found {
         Some((state, _, last)) if state == "replied" && may_go_on(last) => WaitState::Open { begins, until },
-        Some((state, Some(answer), _)) if state == "replied" => WaitState::Replied(answer),
+        Some((state, Some(answer), last)) if state == "replied" => {
+            if last.is_some() {
+                // The run goes on with what there is: a part that comes now is not of its reply.
+                let whole = "UPDATE run_message SET album = NULL WHERE run = ?1 AND n = ?2";
+                tx.run(whole, params![run, of])?;
+            }
+            WaitState::Replied(answer)
+        }
         Some((state, ..)) if state == "open" && until > now => WaitState::Open { begins, until },
         _ => WaitState::TimedOut,
     })

@@ -61,8 +61,8 @@ pub struct GoingOn {
     pub run: String,
     /// The task whose wait is over.
     pub task: usize,
-    /// Whether nobody has replied.
-    pub is_late: bool,
+    /// The reply as [`DueWait::reply`] has it; none where nobody has replied.
+    pub reply: Option<String>,
     /// What the task came to, as JSON.
     pub output: String,
     /// What is this channel's in the store: where the request was made.
@@ -146,7 +146,8 @@ impl Store {
     }
 
     /// Has the request of a run go on: ends the wait, and keeps the message that a turn answers, in
-    /// one step. False when the wait is over otherwise.
+    /// one step. False when the wait is over otherwise, or more of the reply has come since it was
+    /// read.
     pub async fn go_on(&self, going: GoingOn) -> Result<bool> {
         self.write(move |tx| go_on(tx, &going, now_ms())).await
     }
@@ -229,15 +230,21 @@ fn begin_wait(
 
 fn go_on(tx: &Tx<'_>, going: &GoingOn, now: i64) -> Result<bool> {
     let task = going.task;
-    if going.is_late {
-        let late = tx.execute(
+    let settled = match &going.reply {
+        None => tx.execute(
             "UPDATE run_message SET state = 'timed_out' WHERE run = ?1 AND state IN ('open', 'timed_out')
              AND n = (SELECT waits_of FROM run_task WHERE run = ?1 AND n = ?2)",
             params![going.run, task],
-        )?;
-        if late == 0 {
-            return Ok(false);
-        }
+        )?,
+        // From here on no part of an album is of it.
+        Some(reply) => tx.execute(
+            "UPDATE run_message SET album = NULL WHERE run = ?1 AND answer = ?3
+             AND n = (SELECT waits_of FROM run_task WHERE run = ?1 AND n = ?2)",
+            params![going.run, task, reply],
+        )?,
+    };
+    if settled == 0 {
+        return Ok(false);
     }
     let ended = tx.execute(
         "UPDATE run_task SET state = 'done', output = ?3 WHERE run = ?1 AND n = ?2 AND state = 'running'

@@ -57,7 +57,7 @@ fn going(due: &DueWait) -> GoingOn {
     GoingOn {
         run: due.run.clone(),
         task: due.task,
-        is_late: due.reply.is_none(),
+        reply: due.reply.clone(),
         output: "{}".into(),
         channel: CHANNEL.into(),
         session: SessionId::new("s"),
@@ -247,6 +247,27 @@ async fn an_album_is_one_reply_with_all_its_files() {
     let files: Vec<_> = due.iter().map(|due| due.files.as_deref()).collect();
     assert_eq!(files, [Some("[1,2,3]"), Some("[1]")], "each has its own");
     assert!(world.pending().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_part_of_an_album_that_comes_once_its_reply_is_read_is_not_lost() {
+    let world = World::waiting().await;
+    let part = |update_id: i64| {
+        let mut update = replies(update_id, Some("a"), &format!("[{update_id}]"));
+        if let UpdateFate::Pending(Headers { answers: Some(answers), .. }) = &mut update.fate {
+            answers.reply = json!({ "text": "", "files": [update_id] }).to_string();
+        }
+        update
+    };
+    world.store.persist(CHANNEL, vec![part(2)]).await.expect("kept");
+    let read = world.due(3_000).await;
+    world.store.persist(CHANNEL, vec![part(3)]).await.expect("kept");
+    assert!(!world.store.go_on(going(&read[0])).await.expect("asked"), "there is more of it");
+    let due = world.due(3_000).await;
+    assert_eq!(due[0].files.as_deref(), Some("[2,3]"));
+    assert!(world.store.go_on(going(&due[0])).await.expect("kept"));
+    world.store.persist(CHANNEL, vec![part(4)]).await.expect("kept");
+    assert_eq!(world.pending().await, [-5, 4], "a message of its own");
 }
 
 #[tokio::test]

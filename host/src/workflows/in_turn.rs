@@ -21,13 +21,14 @@ use cofferdam_core::secret::redact;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::{
-    KeptRun, NewMessage, NewReply, NewRun, NewTelling, NewTurnWait, RunEnd, RunOwner, SendState, TurnWaited,
-    now_ms,
+    KeptRun, NewMessage, NewReply, NewRun, NewTelling, NewTurnWait, RunEnd, RunOwner, SendState, StoreError,
+    TurnWaited, now_ms,
 };
 use cofferdam_warden::attachments::outgoing::{OutgoingBytes, OutgoingFile};
-use cofferdam_warden::messaging::{MessageToSend, Messaging};
+use cofferdam_warden::messaging::{MessageToSend, Messaging, UnsentMessage};
 use run::{WORKFLOW, new_run};
 use serde_json::json;
+use std::cell::Cell;
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
@@ -70,10 +71,11 @@ impl Messaging for TurnMessaging {
         of: &CallFacts,
         message: MessageToSend,
         stopped: &dyn Fn() -> Option<ToolError>,
-    ) -> Result<SentMessage, ToolError> {
+    ) -> Result<SentMessage, UnsentMessage> {
         let cancel = self.executor.stop.child_token();
-        self.runtime.block_on(async {
-            let delivered = self.deliver(of, message, &cancel);
+        let may_go_out = Cell::new(false);
+        let sent = self.runtime.block_on(async {
+            let delivered = self.deliver(of, message, (&cancel, &may_go_out));
             tokio::pin!(delivered);
             loop {
                 tokio::select! {
@@ -83,7 +85,8 @@ impl Messaging for TurnMessaging {
                     }
                 }
             }
-        })
+        });
+        sent.map_err(|error| UnsentMessage { error, may_go_out: may_go_out.get() })
     }
 
     fn begin(&self, of: &CallFacts, summary: Option<String>) -> Result<String, ToolError> {
@@ -170,12 +173,13 @@ impl TurnMessaging {
         }
     }
 
-    /// Sends a message, once, and waits until it is out.
+    /// Sends a message, once, and waits until it is out. `may_go_out` is set while it may go out
+    /// also where nobody waits for it any more.
     async fn deliver(
         &self,
         of: &CallFacts,
         message: MessageToSend,
-        cancel: &CancellationToken,
+        (cancel, may_go_out): (&CancellationToken, &Cell<bool>),
     ) -> Result<SentMessage, ToolError> {
         let MessageToSend { to, text: given, files, workflow } = message;
         // Who calls may have read a secret somewhere; what is written is for others.
@@ -187,16 +191,18 @@ impl TurnMessaging {
             Some(run) => Some(self.own_run(run).await?),
             None => None,
         };
-        let messenger = executor.messenger(&to, cancel).await?;
-        self.may_write()?;
         // Of what was given: a call that runs again may know other secrets, and writes once.
         let id = name_message(of, (&to, &given), &files);
         let turn = match &run {
             Some(run) => TurnId::new(format!("{}/{id}", run.new.run)),
             None => TurnId::new(format!("{}/{id}", of.call)),
         };
+        let state = executor.store.load_send_state(&turn).await.map_err(lost_problem)?;
+        may_go_out.set(matches!(state, SendState::NotYet | SendState::Out(_)));
+        let messenger = executor.messenger(&to, cancel).await?;
+        self.may_write()?;
         let private = retry_reach(|| messenger.open(&to.sender), cancel).await?;
-        if executor.store.load_send_state(&turn).await.map_err(lost_problem)? == SendState::Unknown {
+        if state == SendState::Unknown {
             let taken = executor.hold_files(files, &turn)?;
             let files = taken.attachments();
             executor.warden.note_message(audit::MessageRecord {
@@ -223,11 +229,16 @@ impl TurnMessaging {
                 let new = NewMessage { run, task, channel, recipient, texts, is_awaited, telling };
                 store.keep_turn_message(&id, new).await
             };
-            if !keep_and_send(messenger, held, asked, keep).await.map_err(lost_problem)? && is_of_run {
+            may_go_out.set(true);
+            let kept = keep_and_send(messenger, held, asked, keep).await;
+            may_go_out.set(matches!(kept, Ok(true) | Err(StoreError::Unknown(..))));
+            if !kept.map_err(lost_problem)? && is_of_run {
                 return Err(ended_problem());
             }
+            may_go_out.set(true);
         }
         let sent = await_sent(&executor.store, &turn, (to.channel, private.chat), cancel).await;
+        may_go_out.set(sent.as_ref().err().is_none_or(|error| error.code != ErrorCode::SendFailed));
         if let Some(run) = &run {
             self.note_task(run, &id, &sent).await?;
         }

@@ -19,6 +19,15 @@ pub struct MessageToSend {
     pub workflow: Option<String>,
 }
 
+/// Why a message is not known to be out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnsentMessage {
+    /// Why.
+    pub error: ToolError,
+    /// Whether it may go out all the same, or be out already.
+    pub may_go_out: bool,
+}
+
 /// Writes to people for the calls of one turn. Blocks: for the threads of calls.
 pub trait Messaging: Send + Sync {
     /// Whether somebody can be written to: asked before a person is asked to approve it.
@@ -38,7 +47,7 @@ pub trait Messaging: Send + Sync {
         of: &CallFacts,
         message: MessageToSend,
         stopped: &dyn Fn() -> Option<ToolError>,
-    ) -> Result<SentMessage, ToolError>;
+    ) -> Result<SentMessage, UnsentMessage>;
 
     /// Begins a workflow of the turn; its id. The same call begins one, however often it runs.
     ///

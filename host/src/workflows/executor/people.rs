@@ -121,10 +121,10 @@ async fn find_kept(
 }
 
 /// A stored message in this chat of a channel, once it is out. A store that is away is looked at
-/// again: the message goes out meanwhile.
+/// again: the message goes out meanwhile, and also where nobody waits for it any more.
 ///
 /// # Errors
-/// `send_failed` with what the platform said.
+/// `send_failed` with what the platform said; `cancelled`.
 pub async fn await_sent(
     store: &Store,
     turn: &TurnId,
@@ -144,8 +144,10 @@ pub async fn await_sent(
             Ok(SendState::NotYet | SendState::Unknown) => {}
             Err(error) => tracing::debug!(%error, "whether a message is out cannot be looked up"),
         }
-        let slept = cancel.run_until_cancelled(tokio::time::sleep(pause)).await;
-        slept.ok_or_else(ToolError::cancelled)?;
+        if cancel.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
+            let said = "the turn was cancelled; the message is kept, and goes out all the same";
+            return Err(ToolError::new(ErrorCode::Cancelled, said));
+        }
         pause = (pause * 2).min(AGAIN);
     }
 }

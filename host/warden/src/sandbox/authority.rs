@@ -30,7 +30,7 @@ use cofferdam_policy::{ExpectedEntry, GuestPath, Permit};
 use http::Exchanges;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use serde_bytes::ByteBuf;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,6 +50,8 @@ pub(super) struct Authority {
     plan: ChangePlan,
     log_left: usize,
     exchanges: Option<Exchanges>,
+    /// To whom messages of the call are out, or may go out yet.
+    written_to: BTreeSet<String>,
 }
 
 impl Authority {
@@ -78,6 +80,7 @@ impl Authority {
             plan: ChangePlan::default(),
             // What was dropped is told in a line more.
             log_left: OUTPUT_BYTES_MAX + 1024,
+            written_to: BTreeSet::new(),
             permit,
             inputs,
         }

@@ -238,7 +238,7 @@ impl Sandbox {
         // Nobody waits for what a cancelled one says.
         let requests = authority.end_requests();
         let result = match clock.stop_reason() {
-            Some(stopped) => Err(stopped.to_tool_error(&limits)),
+            Some(stopped) => Err(authority.tell_stopped(stopped)),
             None => returned
                 .map_err(|error| authority.tell_denied(error))
                 .and_then(|text| read_result(&text, &limits, unfit)),

@@ -3,6 +3,7 @@
 use super::{Authority, denied};
 use crate::attachments::outgoing::OutgoingFile;
 use crate::messaging::{MessageToSend, Messaging};
+use crate::stop::StopReason;
 use cofferdam_core::audit::CallFacts;
 use cofferdam_core::capability::Interface;
 use cofferdam_core::message::{DirectMessage, SentMessage};
@@ -27,7 +28,7 @@ impl Authority {
         reaches.ok_or_else(|| ToolError::new(ErrorCode::ToolUnavailable, NOBODY_REACHED))
     }
 
-    pub(super) fn send(&self, message: DirectMessage) -> Result<SentMessage, ToolError> {
+    pub(super) fn send(&mut self, message: DirectMessage) -> Result<SentMessage, ToolError> {
         let (people, of) = self.messaging()?;
         let DirectMessage { to, text, files, workflow } = message;
         if !self.permit.may_write_to(&to) {
@@ -48,6 +49,23 @@ impl Authority {
         let files = files.into_iter().map(source).collect::<Result<_, ToolError>>()?;
         let limits = *self.permit.limits();
         let stopped = || self.clock.stop_reason().map(|stopped| stopped.to_tool_error(&limits));
-        people.send(of, MessageToSend { to, text, files, workflow }, &stopped)
+        let name = one_line(&to, 80);
+        let sent = people.send(of, MessageToSend { to, text, files, workflow }, &stopped);
+        if sent.as_ref().err().is_none_or(|unsent| unsent.may_go_out) {
+            self.written_to.insert(name);
+        }
+        sent.map_err(|unsent| unsent.error)
+    }
+
+    /// The error of a call that was stopped: what it wrote to people, nobody takes back.
+    pub(in crate::sandbox) fn tell_stopped(&self, stopped: StopReason) -> ToolError {
+        let limits = self.permit.limits();
+        if self.written_to.is_empty() {
+            return stopped.to_tool_error(limits);
+        }
+        let to: Vec<&str> = self.written_to.iter().map(String::as_str).collect();
+        let to = to.join(", ");
+        let stands = format!("no file was changed, but what it wrote to {to} is out, or may go out yet");
+        stopped.to_error_but(limits, &stands)
     }
 }

@@ -2,7 +2,9 @@
 //! asks for or that comes to lie there meanwhile; and no worker fills the log.
 
 use super::*;
+use crate::messaging::UnsentMessage;
 use crate::publish::{self, TurnShare, Workspaces};
+use crate::stop::StopReason;
 use cofferdam_core::host_call::{Contents, LINE_OVERHEAD_BYTES};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::ByteSize;
@@ -330,9 +332,9 @@ fn a_refused_request_is_why_a_guest_fails_and_not_why_the_gateway_ends_it() {
     }
 }
 
-/// Takes messages, for anybody who is asked about.
+/// Takes messages, for anybody who is asked about, unless it says why it does not.
 #[derive(Default)]
-struct Postbox(Mutex<Vec<String>>);
+struct Postbox(Mutex<Vec<String>>, Option<UnsentMessage>);
 
 impl crate::messaging::Messaging for Postbox {
     fn check_served(&self, _: &str) -> Result<(), ToolError> {
@@ -344,7 +346,10 @@ impl crate::messaging::Messaging for Postbox {
         _: &cofferdam_core::audit::CallFacts,
         message: crate::messaging::MessageToSend,
         _: &dyn Fn() -> Option<ToolError>,
-    ) -> Result<SentMessage, ToolError> {
+    ) -> Result<SentMessage, UnsentMessage> {
+        if let Some(unsent) = &self.1 {
+            return Err(unsent.clone());
+        }
         let said = format!("{} {} {}", message.to, message.text, message.files.len());
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(said);
         Ok(SentMessage { channel: "paper".into(), channel_id: "1".into(), message_id: "2".into() })
@@ -372,6 +377,11 @@ fn writes(
     postbox: Option<Arc<Postbox>>,
     request: Request<'_>,
 ) -> Result<Reply, ToolError> {
+    writer(room, interfaces, postbox).handle(request).reply
+}
+
+/// The authority of such a call.
+fn writer(room: &Room, interfaces: &str, postbox: Option<Arc<Postbox>>) -> Authority {
     let profile = format!("{PROFILE}interfaces = [{interfaces}]\n");
     let tool = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"builtin\"\nsafety = \"side-effecting\"\n\
         why = \"a test\"\n[arguments]\nto = \"recipient\"\npath = { path = \"read\" }\n";
@@ -405,7 +415,28 @@ fn writes(
         cancel: CancellationToken::new(),
         started: Instant::now(),
     };
-    Authority::new(permit, inputs, room.workspace.clone()).handle(request).reply
+    Authority::new(permit, inputs, room.workspace.clone())
+}
+
+#[test]
+fn a_stopped_call_says_what_it_wrote_unless_that_cannot_go_out() {
+    let room = Room::new();
+    room.put("mine");
+    let told = |may_go_out: Option<bool>| {
+        let unsent = may_go_out.map(|may_go_out| UnsentMessage { error: ToolError::cancelled(), may_go_out });
+        let postbox = Arc::new(Postbox(Mutex::default(), unsent));
+        let mut authority = writer(&room, "\"messaging\"", Some(postbox));
+        let (to, text) = ("telegram:1".to_owned(), "hi".to_owned());
+        let message = DirectMessage { to, text, files: Vec::new(), workflow: None };
+        let sent = authority.handle(Request::Send(message)).reply;
+        assert_eq!(sent.is_ok(), may_go_out.is_none());
+        authority.tell_stopped(StopReason::Cancelled).message
+    };
+    let stands = "no file was changed, but what it wrote to telegram:1 is out, or may go out yet";
+    for may_go_out in [None, Some(true)] {
+        assert_eq!(told(may_go_out), format!("the turn was cancelled; {stands}"));
+    }
+    assert_eq!(told(Some(false)), ToolError::cancelled().message);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::*;
 use support::guests::sha256;
+use support::telegram::{Hold, Target};
 
 const SEND: &str = "/message_send to=telegram:5000000002 text=\"The ship is in.\"";
 
@@ -45,6 +46,24 @@ async fn who_says_no_has_nothing_sent() -> anyhow::Result<()> {
     decide(&world, &question(&world, "message_send").await?, 1);
     world.answer(&asked, "approval_denied: ").await?;
     assert_eq!((world.texts_to(BEN), messages(&world)), (vec![], vec![]));
+    Ok(())
+}
+
+/// The platform takes its time meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn who_cancels_a_call_is_told_that_its_message_may_go_out_yet() -> anyhow::Result<()> {
+    let world = plain().await?;
+    let to = Target::method("sendMessage").with("chat_id", BEN);
+    let gate = world.server.gate(to, Hold::BeforeEffect);
+    let asked = world.ask(SEND);
+    decide(&world, &question(&world, "message_send").await?, 0);
+    gate.reached().await?;
+    world.ask("/cancel");
+    let said = world.answer(&asked, "cancelled: ").await?;
+    let stands = "no file was changed, but what it wrote to telegram:5000000002 is out, or may go out yet";
+    assert_eq!(said.text, format!("cancelled: the turn was cancelled; {stands}"));
+    gate.release();
+    world.said_to(BEN, "The ship is in.").await?;
     Ok(())
 }
 

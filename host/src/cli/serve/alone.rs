@@ -1,6 +1,7 @@
 //! One message without a running `serve`: the channel of the one who gets it is opened, sends what
 //! it is handed, and hears nothing.
 
+use super::super::errors::describe_error;
 use super::channels::Channels;
 use super::mute_services;
 use super::workflows::channels;
@@ -13,6 +14,8 @@ use anyhow::Context as _;
 use cofferdam_agent::llm;
 use cofferdam_agent::turn::History;
 use cofferdam_core::id::Caller;
+use cofferdam_core::message::SentMessage;
+use cofferdam_core::tool::ToolError;
 use cofferdam_store::{Presence, Store};
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -21,7 +24,8 @@ use tokio_util::sync::CancellationToken;
 /// Sends it and waits until it is out; the state is this process's own meanwhile.
 ///
 /// # Errors
-/// What ends a `serve`: a token that is refused, a state that is unusable.
+/// What ends a `serve` before it is known what became of the message: a token that is refused, a
+/// state that is unusable.
 pub(in crate::cli) fn say(
     config: &Config,
     _lock: ServeLock,
@@ -53,19 +57,50 @@ pub(in crate::cli) fn say(
             // Of a channel that is not configured nobody waits for the end.
             ended = &mut speaking, if is_there => {
                 ended?;
-                anyhow::bail!("the channel ended before the message was out; send it again");
+                anyhow::bail!(
+                    "the channel ended before it was known whether the message is out; send it again under the same \
+                     --key alone"
+                );
             }
         };
         stop.cancel();
         runs.close();
-        speaking.await?;
-        super::end_serving(gateway.warden.audit(), &store, Instant::now()).await?;
-        Ok(match said {
-            Ok(said) => AttachAnswer::Said(said),
-            Err(error) => AttachAnswer::Refused { error },
-        })
+        let spoken = speaking.await;
+        let left = super::end_serving(gateway.warden.audit(), &store, Instant::now()).await;
+        Ok(tell_said(said, [spoken, left]))
     });
     // A store that does not answer is not waited for.
     runtime.shutdown_background();
     answer
+}
+
+/// What is answered. An end that fails changes nothing about the message, and is told beside it.
+fn tell_said(said: Result<SentMessage, ToolError>, ends: [anyhow::Result<()>; 2]) -> AttachAnswer {
+    for error in ends.into_iter().filter_map(Result::err) {
+        let error = describe_error(&error);
+        tracing::error!(error, "the command did not end as it should; what became of the message is told");
+    }
+    match said {
+        Ok(said) => AttachAnswer::Said(said),
+        Err(error) => AttachAnswer::Refused { error },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_core::tool::ErrorCode;
+    use cofferdam_store::StoreError;
+
+    #[test]
+    fn what_became_of_the_message_is_told_however_the_command_ends() {
+        let ends = || [Ok(()), Err(StoreError::TakenOver.into())];
+        let sent = SentMessage { message_id: "7".into(), ..SentMessage::default() };
+        let told = tell_said(Ok(sent), ends());
+        assert!(matches!(&told, AttachAnswer::Said(said) if said.message_id == "7"), "{told:?}");
+        let kept = ToolError::new(ErrorCode::TimedOut, "it is kept");
+        let told = tell_said(Err(kept), ends());
+        let is_kept = |error: &ToolError| error.code == ErrorCode::TimedOut;
+        assert!(matches!(&told, AttachAnswer::Refused { error } if is_kept(error)), "{told:?}");
+    }
 }

@@ -20,6 +20,7 @@ use cofferdam_oci::Store;
 use cofferdam_policy::{ComponentSource, EntryPolicy, PolicyProblem, PolicySet, ToolPolicy};
 use cofferdam_warden::sandbox::imports::{Interfaces, NotAComponent, interfaces};
 use cofferdam_warden::sandbox::{Binary, Functions, Sandbox, SandboxError, report_loading};
+use cofferdam_warden::shell::quote_path;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -161,7 +162,7 @@ impl Candidate {
         set.get(name).cloned().ok_or_else(|| {
             vec![format!(
                 "{name}: {place} has no policy for it; add tools/{name}.toml, which `cofferdam tool inspect {}` prints",
-                self.file.display()
+                quote_path(&self.file)
             )]
         })
     }

@@ -10,4 +10,5 @@ pub mod calls;
 pub mod messaging;
 pub mod publish;
 pub mod sandbox;
+pub mod shell;
 mod stop;

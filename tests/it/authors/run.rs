@@ -99,6 +99,10 @@ fn a_policy_file_is_enough_and_its_pin_does_not_matter() {
         none.message().contains("hello: ") && none.message().contains("add tools/hello.toml"),
         "{none:?}"
     );
+    // The command that prints one takes any path.
+    let file = home.file("my tool.wasm", &guests::bytes("minimal"));
+    let none = run(&home, &[&file, "name=Ada", "--policy", dir]);
+    assert!(none.message().contains(&format!("`cofferdam tool inspect '{file}'` prints")), "{none:?}");
     let text = hello_policy("file-read-only", "[arguments]\nname = \"content\"\n");
     std::fs::write(home.policies_dir().join("tools/hello.toml"), &text).expect("ours");
     let ran = run(&home, &[&guest("minimal"), "name=Ada", "--policy", dir, "--json"]);

@@ -1,8 +1,8 @@
 //! What `doctor` finds, and how it writes the commands that mend it.
 
 use crate::config::Config;
+pub(in crate::cli) use cofferdam_warden::shell::quote_path as shell;
 use serde::Serialize;
-use std::path::Path;
 
 /// Something that should be otherwise.
 #[derive(Debug, Serialize)]
@@ -34,26 +34,8 @@ impl DoctorFinding {
     }
 }
 
-/// A path as one word of a shell's command.
-pub(in crate::cli) fn shell(path: &Path) -> String {
-    let text = path.display().to_string();
-    shlex::try_quote(&text).map_or(text.clone(), |quoted| quoted.into_owned())
-}
-
 /// The command that looks as this account.
 pub(super) fn look_as(config: &Config, account: u32) -> String {
     let named = config.file.as_ref().map(|file| format!(" --config {}", shell(file))).unwrap_or_default();
     format!("sudo -u '#{account}' cofferdam doctor{named}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_is_one_word_of_a_command() {
-        for path in ["/a/b", "/a b", "/a'b", "/$(x)"] {
-            assert_eq!(shlex::split(&shell(Path::new(path))), Some(vec![path.to_owned()]), "{path}");
-        }
-    }
 }

@@ -12,6 +12,7 @@
 
 use super::SandboxError;
 use super::workers::WORKER_SHA256;
+use crate::shell::quote_path;
 use cofferdam_core::capability::Grants;
 use cofferdam_core::entry::EntryPoint;
 use cofferdam_ipc::Description;
@@ -216,7 +217,7 @@ fn failure(path: &Path, error: &std::io::Error) -> String {
 fn exposure(path: &Path, meta: &fs::Metadata) -> String {
     let shown = path.display();
     if meta.uid() == rustix::process::geteuid().as_raw() {
-        let mend = format!("chmod 700 {}", word(path));
+        let mend = format!("chmod 700 {}", quote_path(path));
         return format!(
             "{shown} can be written by others, who could make the gateway run their code; run: {mend}"
         );
@@ -228,16 +229,10 @@ fn exposure(path: &Path, meta: &fs::Metadata) -> String {
 /// All of the state, since those who made the cache made more of it.
 fn explain_take_over(path: &Path) -> String {
     let us = rustix::process::geteuid().as_raw();
-    let state = word(path.parent().unwrap_or(path));
+    let state = quote_path(path.parent().unwrap_or(path));
     format!(
         "run this as the account that the state belongs to, or give it to this one, as root: chown -RhP {us} {state}"
     )
-}
-
-/// A path as one word of a shell's command.
-fn word(path: &Path) -> String {
-    let text = path.display().to_string();
-    shlex::try_quote(&text).map_or(text.clone(), |quoted| quoted.into_owned())
 }
 
 fn entry_name(sha256: &str) -> String {

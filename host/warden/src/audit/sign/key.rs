@@ -4,6 +4,7 @@
 //! It reads the one form that those have and refuses every other, and a private key that others may
 //! read.
 
+use crate::shell::quote_path;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cofferdam_core::secret::Secret;
@@ -24,7 +25,10 @@ const KEY_FILE_BYTES_MAX: u64 = 4096;
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// The file did not open or read.
-    #[error("cannot read the key {path}: {cause}; `cofferdam audit keygen --out {path}` makes one")]
+    #[error(
+        "cannot read the key {path}: {cause}; `cofferdam audit keygen --out {quoted}` makes one",
+        quoted = quote_path(.path)
+    )]
     Unreadable {
         /// Which file.
         path: PathBuf,
@@ -32,7 +36,10 @@ pub enum KeyError {
         cause: io::Error,
     },
     /// Others may read the private key.
-    #[error("the key {path} can be read by others (mode {mode:03o}); run `chmod 600 {path}`")]
+    #[error(
+        "the key {path} can be read by others (mode {mode:03o}); run `chmod 600 {quoted}`",
+        quoted = quote_path(.path)
+    )]
     Exposed {
         /// Which file.
         path: PathBuf,

@@ -113,6 +113,19 @@ fn a_key_is_kept_for_its_owner_and_written_over_nothing() {
 }
 
 #[test]
+fn the_commands_that_mend_a_key_take_any_path() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let path = dir.path().join("my key.pem");
+    let quoted = format!("'{}'", path.display());
+    let missing = SecretKey::load(&path).expect_err("there is none").to_string();
+    assert!(missing.contains(&format!("`cofferdam audit keygen --out {quoted}`")), "{missing}");
+    key().write(&path).expect("writes");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("ours");
+    let exposed = SecretKey::load(&path).expect_err("exposed").to_string();
+    assert!(exposed.contains(&format!("`chmod 600 {quoted}`")), "{exposed}");
+}
+
+#[test]
 fn no_message_holds_a_private_key() {
     let (_dir, path, key) = with_key();
     let text = fs::read_to_string(&path).expect("reads");

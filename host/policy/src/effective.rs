@@ -12,6 +12,7 @@ use super::words::{ArgumentClass, Imports, Safety};
 use cofferdam_core::capability::Grants;
 use cofferdam_core::entry::EntryPoint;
 use cofferdam_core::limits::Limits;
+use cofferdam_core::text::is_deceptive;
 use cofferdam_core::tool::ToolName;
 use serde::Serialize;
 use serde_json::Value;
@@ -239,15 +240,41 @@ fn is_described_as_path(at: &str, arguments: &Value) -> bool {
         && described().is_some_and(|text| text.split(|c: char| !c.is_alphanumeric()).any(is_path))
 }
 
-fn toml_key(at: &str) -> String {
-    let bare = at.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    if bare { at.to_owned() } else { format!("{at:?}") }
+/// The place of an argument as a key of `[arguments]`.
+pub fn toml_key(at: &str) -> String {
+    let bare = !at.is_empty() && at.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    if bare {
+        return at.to_owned();
+    }
+    // JSON's escapes are TOML's, too; it leaves as they are what a reader would not see.
+    let shown = |c: char| match c {
+        c if is_deceptive(c) => format!("\\U{:08X}", u32::from(c)),
+        c => c.to_string(),
+    };
+    Value::from(at).to_string().chars().map(shown).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{is_described_as_path, is_named_like_a_path};
+    use super::{is_described_as_path, is_named_like_a_path, toml_key};
     use serde_json::json;
+
+    #[test]
+    fn the_key_that_is_to_be_written_is_read_as_the_place() {
+        for (at, key) in [
+            ("out-file", "out-file"),
+            ("", r#""""#),
+            ("edits[].path", r#""edits[].path""#),
+            ("a\u{202e}b", r#""a\U0000202Eb""#),
+        ] {
+            assert_eq!(toml_key(at), key);
+        }
+        for at in ["", "a.b", "é", "\"", "\\", "\n", "\u{1}", "\u{7f}", "\u{200b}", "\u{e0041}"] {
+            let line = format!("{} = 1\n", toml_key(at));
+            let read: toml::Table = toml::from_str(&line).unwrap_or_else(|e| panic!("{line}: {e}"));
+            assert!(read.contains_key(at), "{line}");
+        }
+    }
 
     #[test]
     fn ends_of_a_copy_are_told_from_those_of_a_time() {

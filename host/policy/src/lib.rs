@@ -32,7 +32,7 @@ pub use cofferdam_core::path::{BadPath, GuestPath};
 pub use command::{CommandPolicy, Element};
 pub use complete::Completion;
 pub use component::ComponentSource;
-pub use effective::{EntryPolicy, ToolPolicy};
+pub use effective::{EntryPolicy, ToolPolicy, toml_key};
 pub use function::FunctionPolicy;
 pub use judge::{Cause, Denial, ExpectedEntry, JudgedCall, PathRequest, Permit, Verdict, judge};
 pub use origin::{Origins, SourceLocation};

@@ -14,7 +14,6 @@ use crate::config::Config;
 use cofferdam_agent::tools::{Registry, RegistryError, check_granted, read_component, read_policy};
 use cofferdam_core::capability::Grants;
 use cofferdam_core::schema::Schema;
-use cofferdam_core::text::is_deceptive;
 use cofferdam_core::tool::Description;
 use cofferdam_oci::Store;
 use cofferdam_policy::{ComponentSource, EntryPolicy, PolicyProblem, PolicySet, ToolPolicy};
@@ -313,18 +312,4 @@ fn in_words(problems: Vec<PolicyProblem>) -> Vec<String> {
 /// not.
 fn find_text(text: &str, key: &str) -> Option<String> {
     Some(toml::from_str::<toml::Table>(text).ok()?.get(key)?.as_str()?.to_owned())
-}
-
-/// The place of an argument as a key of `[arguments]`.
-pub fn toml_key(at: &str) -> String {
-    let bare = at.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    if bare {
-        return at.to_owned();
-    }
-    // JSON's escapes are TOML's, too; it leaves as they are what a reader would not see.
-    let shown = |c: char| match c {
-        c if is_deceptive(c) => format!("\\U{:08X}", u32::from(c)),
-        c => c.to_string(),
-    };
-    serde_json::Value::from(at).to_string().chars().map(shown).collect()
 }

@@ -6,9 +6,8 @@ use super::places::{TrialFolders, workspace_from_flags};
 use super::printed;
 use crate::config::Config;
 use crate::gateway::audit_file;
-use crate::gateway::candidate::toml_key;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_policy::ToolPolicy;
+use cofferdam_policy::{ToolPolicy, toml_key};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]

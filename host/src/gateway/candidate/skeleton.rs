@@ -1,10 +1,10 @@
 //! Policies to begin with: each grants nothing, has a blank where only a person knows, and loads as
 //! it is.
 
-use super::toml_key;
 use cofferdam_core::command::is_word;
 use cofferdam_core::tool::ToolName;
 use cofferdam_policy::schema::{Leaf, leaves};
+use cofferdam_policy::toml_key;
 use cofferdam_warden::sandbox::ExportedFunction;
 use serde_json::Value;
 use std::collections::BTreeSet;

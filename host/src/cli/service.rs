@@ -82,7 +82,9 @@ fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
     // What it reads, as the account that it runs under: `init` keeps these for the one who ran it.
     let named = [&config.provider.api_key_file, &config.audit.sign_key_file, &config.store.url_file];
     let named = named.into_iter().flatten().chain(config.network.files()).map(PathBuf::as_path);
-    let read = shell(&[file.as_path()].into_iter().chain(token_files).chain(named).collect::<Vec<_>>())?;
+    let read: Vec<&Path> = [file.as_path()].into_iter().chain(token_files).chain(named).collect();
+    let tmp = private_tmp(config, read.iter().copied().chain([program.as_path(), root, state]));
+    let read = shell(&read)?;
     // `chown -R` does not follow a link.
     let made = [resolved(root), resolved(state)];
     if made.iter().any(|path| path.parent().is_none()) {
@@ -103,7 +105,7 @@ fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
          #   chown {user} {read}\n\
          #   systemctl daemon-reload && systemctl enable --now cofferdam\n\
          [Unit]\nDescription=Cofferdam agent gateway\nWants=network-online.target\nAfter=network-online.target\n\n\
-         [Service]\n{NOTIFY}ExecStart={exec}\n{reload}ExecReload=/bin/kill -HUP $MAINPID\nUser={user}\n{variable}{secrets}{RUNNING}{ends}{RESOURCES}{HARDENING}\
+         [Service]\n{NOTIFY}ExecStart={exec}\n{reload}ExecReload=/bin/kill -HUP $MAINPID\nUser={user}\n{variable}{secrets}{RUNNING}{ends}{RESOURCES}{HARDENING}{tmp}\
          # What it writes: the workspace and the state.\nReadWritePaths={places}\n\n\
          [Install]\nWantedBy=multi-user.target\n"
     ))
@@ -126,6 +128,27 @@ fn unit_line(config: &Config, key: &str, given: String) -> anyhow::Result<String
                  [{section}] {name} = \"/var/lib/cofferdam/{section}\""
             )
         }
+    }
+}
+
+/// What the unit says of /tmp: one of its own, unless that hides something that the service uses.
+fn private_tmp<'a>(config: &'a Config, used: impl Iterator<Item = &'a Path>) -> String {
+    let named = [
+        &config.policies_dir,
+        &config.workflows.dir,
+        &config.provider.instructions_file,
+        &config.network.ca_file,
+    ];
+    let is_hidden = |path: &&Path| {
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+        [absolute, resolved(path)].iter().any(|path| path.starts_with("/tmp") || path.starts_with("/var/tmp"))
+    };
+    match used.chain(named.into_iter().flatten().map(PathBuf::as_path)).find(is_hidden) {
+        None => "PrivateTmp=yes\n".to_owned(),
+        Some(path) => format!(
+            "# Without PrivateTmp=yes, which hides {path:?} from the service. Keep nothing of it in /tmp or /var/tmp,\n\
+             # and print this anew.\n"
+        ),
     }
 }
 
@@ -157,7 +180,7 @@ const RESOURCES: &str = "MemoryMax=2G\nTasksMax=1024\nLimitNOFILE=65536\n";
 /// On top of what the program does to itself. Not here: MemoryDenyWriteExecute and ProcSubset,
 /// because compiled guests are machine code and the sandbox reads /proc/self.
 const HARDENING: &str = "\n# Around what the program confines itself to.\n\
-NoNewPrivileges=yes\nCapabilityBoundingSet=\nProtectSystem=strict\nProtectHome=read-only\nPrivateTmp=yes\n\
+NoNewPrivileges=yes\nCapabilityBoundingSet=\nProtectSystem=strict\nProtectHome=read-only\n\
 PrivateDevices=yes\nProtectClock=yes\nProtectHostname=yes\nProtectKernelLogs=yes\nProtectKernelModules=yes\n\
 ProtectKernelTunables=yes\nProtectControlGroups=yes\nProtectProc=invisible\nRestrictNamespaces=yes\n\
 RestrictRealtime=yes\nRestrictSUIDSGID=yes\nRestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK\n\
@@ -189,4 +212,35 @@ fn is_account(name: &str) -> bool {
     let first = |c: char| c.is_ascii_lowercase() || c == '_';
     let rest = |c: char| first(c) || c.is_ascii_digit() || c == '-';
     name.len() <= 32 && name.starts_with(first) && name.chars().all(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn a_tmp_of_its_own_hides_nothing_that_the_service_uses() {
+        let dir = tempfile::tempdir_in("/tmp").expect("a folder");
+        let file = dir.path().join("c.toml");
+        let load = |text: &str| {
+            std::fs::write(&file, text).expect("writable");
+            Config::load(Some(&file), None, &BTreeMap::new()).expect("valid")
+        };
+        let config = load("[workspace]\nroot = \"w\"\n");
+        for (path, private) in [
+            ("/srv/a", true),
+            ("/tmpfiles/a", true),
+            ("/tmp/a", false),
+            ("/var/tmp/a", false),
+            ("/usr/../tmp/a", false),
+        ] {
+            let line = private_tmp(&config, [Path::new("/srv/b"), Path::new(path)].into_iter());
+            assert_eq!(line == "PrivateTmp=yes\n", private, "{path}: {line}");
+            assert_eq!(line.contains(&format!("{path:?}")), !private, "{line}");
+        }
+        let config = load("[workspace]\nroot = \"w\"\n[policies]\ndir = \"p\"\n");
+        let line = private_tmp(&config, [Path::new("/srv/a")].into_iter());
+        assert!(line.starts_with("# Without PrivateTmp=yes, which hides "), "{line}");
+    }
 }

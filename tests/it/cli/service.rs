@@ -211,6 +211,13 @@ fn a_layout_in_which_a_reload_misses_a_replaced_file_is_told() {
 }
 
 #[test]
+fn what_lies_in_tmp_is_not_hidden_from_the_service() {
+    let unit = print(&Home::new(), &["--workspace", "/tmp/agents"]);
+    assert!(!unit.lines().any(|line| line == "PrivateTmp=yes"), "{unit}");
+    assert!(unit.contains("\n# Without PrivateTmp=yes, which hides \"/"), "{unit}");
+}
+
+#[test]
 fn what_all_of_it_may_use_is_bounded() {
     let unit = print(&Home::new(), &[]);
     for line in ["MemoryMax=2G", "TasksMax=1024", "LimitNOFILE=65536"] {

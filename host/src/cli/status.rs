@@ -50,6 +50,9 @@ struct StatusReport {
     #[serde(flatten)]
     health: Health,
     workers: usize,
+    /// Runs that wait until the audit is settled; the gateway that runs here notes the first 20.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    held_runs: Vec<String>,
     #[serde(flatten)]
     database: DatabaseStatus,
     workspace: WorkspaceStatus,
@@ -237,6 +240,7 @@ fn status(config: &Config) -> StatusReport {
             .collect(),
         health,
         workers: pid.map_or(0, gateway::workers),
+        held_runs: own.map(|noted| noted.held_runs.clone()).unwrap_or_default(),
         database,
         workspace,
         audit,

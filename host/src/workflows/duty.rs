@@ -1,15 +1,16 @@
 //! Which of several nodes looks after runs: it begins those that are due, ends waits, tells ends.
 
-use cofferdam_store::{RunsToGoOn, Store, StoreError};
+use cofferdam_store::{Presence, RunsToGoOn, Store, StoreError};
 use cofferdam_warden::calls::{SETTLE_LOOK, Warden};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The duty of the node that does.
 const DUTY: &str = "workflows";
 /// How long after a failure the audit is settled again: nobody publishes here meanwhile.
 const AGAIN: Duration = Duration::from_secs(2);
-/// How often it is said again that runs wait: nothing else tells of them.
+/// How often it is said again that runs wait.
 const SAID_EVERY: Duration = Duration::from_secs(5 * 60);
 
 /// Returns once this node looks after runs.
@@ -44,12 +45,14 @@ pub(super) struct UnsettledRuns {
 
 impl UnsettledRuns {
     /// Settles the audit of the nodes that are gone and whose files are here, where that is still to
-    /// be done. Runs that are carried out wait for no audit.
+    /// be done, and notes for `status` which runs wait. Runs that are carried out wait for no
+    /// audit.
     pub(super) async fn settle(
         &mut self,
         store: &Store,
         warden: Warden,
         carried: &BTreeSet<String>,
+        presence: &Arc<Presence>,
     ) -> Result<(), StoreError> {
         let here = store.settled_here().await?;
         let is_new = self.of.as_ref() != Some(&here);
@@ -62,8 +65,12 @@ impl UnsettledRuns {
             !there.contains(node) && files.as_ref().is_none_or(|files| files.contains(node))
         };
         let settle = move || warden.settle(&is_gone, SETTLE_LOOK).map_err(|error| error.to_string());
-        match tokio::task::spawn_blocking(settle).await.unwrap_or_else(|error| Err(error.to_string())) {
-            Ok(()) => (self.waiting, self.said) = (None, None),
+        let settled = tokio::task::spawn_blocking(settle).await;
+        let held = match settled.unwrap_or_else(|error| Err(error.to_string())) {
+            Ok(()) => {
+                (self.waiting, self.said) = (None, None);
+                Vec::new()
+            }
             Err(error) => {
                 let left = store.runs_in_calls().await?;
                 if is_new {
@@ -76,17 +83,24 @@ impl UnsettledRuns {
                         "runs that had begun a call wait until the audit is settled; workflow cancel ends one"
                     );
                 }
+                self.find_held(&left)
             }
-        }
+        };
+        let presence = presence.clone();
+        let _ = tokio::task::spawn_blocking(move || presence.note_held_runs(held)).await;
         (self.of, self.tried) = (Some(here), Some(Instant::now()));
         Ok(())
     }
 
+    /// Of the runs that waited those that nobody has ended meanwhile; `left` has all of these.
+    fn find_held(&self, left: &BTreeSet<String>) -> Vec<String> {
+        self.waiting.iter().flatten().filter(|run| left.contains(*run)).cloned().collect()
+    }
+
     /// The runs that wait, where that is to be said now: at first, and every few minutes as long as
-    /// there are some. Of those that waited `left` has what nobody has ended meanwhile.
+    /// there are some.
     fn name_waiting(&mut self, is_new: bool, left: &BTreeSet<String>) -> Option<String> {
-        let waiting = self.waiting.iter().flatten().filter(|run| left.contains(*run));
-        let waiting: Vec<&str> = waiting.map(String::as_str).collect();
+        let waiting = self.find_held(left);
         let is_due = !waiting.is_empty() && self.said.is_none_or(|said| said.elapsed() >= SAID_EVERY);
         if !is_new && !is_due {
             return None;

@@ -18,7 +18,9 @@ use cofferdam_core::id::Caller;
 use cofferdam_core::message::OutgoingResponse;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_store::{AnswerTo, KeptRun, NewReply, NewRun, RunOwner, RunState, Store, StoreError, now_ms};
+use cofferdam_store::{
+    AnswerTo, KeptRun, NewReply, NewRun, Presence, RunOwner, RunState, Store, StoreError, now_ms,
+};
 use cofferdam_warden::calls::Warden;
 use cofferdam_workflow::{Context, RunPlan};
 use schedules::ScheduleNotes;
@@ -65,6 +67,8 @@ pub struct ServingServices {
     pub tools: Map<String, Value>,
     /// Runs that are open at once.
     pub max_open: u32,
+    /// Where it is noted which runs wait until the audit is settled.
+    pub presence: Arc<Presence>,
 }
 
 /// Why a run does not begin.
@@ -135,7 +139,8 @@ impl WorkflowService {
                     self.look_after(&mut clock, &mut schedules).await?;
                 }
                 // Runs may have come with the files of another node.
-                let settling = unsettled.settle(&self.0.store, self.warden(), &carried);
+                let presence = &self.0.given.presence;
+                let settling = unsettled.settle(&self.0.store, self.warden(), &carried, presence);
                 let Some(settled) = stop.run_until_cancelled(settling).await else { return Ok(()) };
                 settled?;
                 self.go_on_with_runs(&unsettled, &mut carried, &mut tasks).await
@@ -327,7 +332,7 @@ impl WorkflowService {
     /// Begins a run, which is then gone on with.
     pub(super) async fn begin(&self, of: &OfferedWorkflow, beginning: RunStart) -> Result<(), StartRefusal> {
         let RunStart { id, by, input, trigger, answer_to, answers } = beginning;
-        let ServingServices { env, tools, max_open } = &self.0.given;
+        let ServingServices { env, tools, max_open, .. } = &self.0.given;
         let context = Context { run: id, input, env: env.clone(), trigger, tools: tools.clone() };
         let refused = |error: &dyn std::fmt::Display| StartRefusal::Refused(error.to_string());
         let plan = RunPlan::begin(of.workflow.clone(), &context)

@@ -21,6 +21,8 @@ use std::sync::{Arc, Mutex};
 const NOTE_BYTES_MAX: u64 = 16 << 10;
 /// What came of a reload is cut here.
 const RELOADED_BYTES_MAX: usize = 2048;
+/// So many runs that wait for the audit are named.
+const HELD_RUNS_NAMED: usize = 20;
 /// Polls that follow each other faster than this, in milliseconds, are not all noted.
 const NOTED_EVERY_MS: i64 = 1000;
 
@@ -46,6 +48,9 @@ pub struct PresenceNote {
     /// Of this process.
     #[serde(default)]
     pub reloads: Reloads,
+    /// Runs that wait until the audit is settled, the first 20; of this process.
+    #[serde(default)]
+    pub held_runs: Vec<String>,
 }
 
 /// What is noted of one channel.
@@ -183,6 +188,16 @@ impl Presence {
         });
     }
 
+    /// Notes which runs wait until the audit is settled, if that is news. Blocks on the disk, for a
+    /// moment.
+    pub fn note_held_runs(&self, mut runs: Vec<String>) {
+        runs.truncate(HELD_RUNS_NAMED);
+        let is_news = lock(&self.noted).held_runs != runs;
+        if is_news {
+            self.note(|noted| noted.held_runs = runs);
+        }
+    }
+
     fn note(&self, change: impl FnOnce(&mut PresenceNote)) {
         // Held while it is written: two writers would share one temporary name.
         let mut noted = lock(&self.noted);
@@ -286,6 +301,25 @@ mod tests {
         presence.note_health(Health { store: failed.clone(), ..Health::default() });
         let told = read_note(&dir.path().join(FILE_NAME)).expect("whole");
         assert_eq!((told.bot.as_deref(), told.health.store), (Some("@bot"), failed));
+    }
+
+    #[test]
+    fn runs_that_wait_for_the_audit_are_noted_until_they_do_not() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let file = dir.path().join(FILE_NAME);
+        let presence = Presence::new(&file);
+        presence.note_begin();
+        let held = || read_note(&file).expect("written").held_runs;
+        let runs: Vec<String> = (0..25).map(|n| format!("w-{n}")).collect();
+        presence.note_held_runs(runs.clone());
+        assert_eq!(held(), runs[..20]);
+        // The next process looks for itself.
+        Presence::new(&file).note_begin();
+        assert!(held().is_empty());
+        presence.note_held_runs(runs[..1].to_vec());
+        assert_eq!(held(), ["w-0"]);
+        presence.note_held_runs(Vec::new());
+        assert!(held().is_empty());
     }
 
     #[test]

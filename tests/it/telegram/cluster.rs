@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use support::guests::sha256;
-use support::home::Home;
+use support::home::{Home, Ran};
 use support::postgres::{PostgresServer, Relay, new_schema, shared};
 use support::samples;
 use support::serving::Serving;
@@ -212,6 +212,14 @@ async fn what_a_run_had_published_is_settled_before_another_node_goes_on_with_it
     let tracer = Tracer::kills(first.pid(), "write", 2, Some(&audit));
     let asked = world.server.push(Incoming::private(BEN).text("/keep"));
     world.says("runs that had begun a call wait until the audit is settled")?;
+    let status = || {
+        let ran: Ran = world.home.command(&["status"]).env("COFFERDAM_CLUSTER_NODE", "b").output()?.into();
+        anyhow::Ok(ran.stdout)
+    };
+    let since = Instant::now();
+    while !status()?.contains("`cofferdam workflow cancel RUN` ends one: keep-") {
+        assert!(since.elapsed() < PATIENCE, "{}", status()?);
+    }
     let seen = world.server.push(Incoming::private(ANN).text("/see"));
     assert_eq!(world.answer(&seen).await?.text, "seen");
     let is_end = |sent: &SentMessage| sent.chat_id == asked.chat_id && sent.text.starts_with("kept");
@@ -220,6 +228,7 @@ async fn what_a_run_had_published_is_settled_before_another_node_goes_on_with_it
     let ended = world.server.wait_for_message(PATIENCE, is_end).await;
     drop((tracer, first));
     ended.map_err(|error| anyhow::anyhow!("{error}\n{}", world.log()))?;
+    assert!(!status()?.contains("workflow cancel"), "{}", status()?);
     let records = world.home.audit();
     let of_file: Vec<_> =
         records.iter().filter(|record| record["files"][0]["path"] == "/shared/kept.txt").collect();

@@ -8,7 +8,7 @@ use crate::workflows::{Catalog, ChannelPeople, Executor, ServingServices};
 use cofferdam_agent::turn::Provider;
 use cofferdam_chat::runs::Runs;
 use cofferdam_chat::setup::{MenuEntry, MenuTool};
-use cofferdam_store::Store;
+use cofferdam_store::{Presence, Store};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -41,13 +41,19 @@ pub(super) fn channels(config: &Config) -> Vec<&'static str> {
 }
 
 /// What every run begins with.
-pub(super) fn serving_services(config: &Config, gateway: &Gateway, catalog: &Catalog) -> ServingServices {
+pub(super) fn serving_services(
+    config: &Config,
+    gateway: &Gateway,
+    catalog: &Catalog,
+    presence: Arc<Presence>,
+) -> ServingServices {
     let names_tools = catalog.offered.iter().any(|one| one.workflow.names_tools());
     let tools = if names_tools { descriptions(gateway.toolbox.registry()) } else { Default::default() };
     ServingServices {
         env: redact_variables(&config.workflows.env),
         tools,
         max_open: config.workflows.max_open,
+        presence,
     }
 }
 

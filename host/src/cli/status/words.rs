@@ -37,6 +37,7 @@ pub(super) fn format_status(status: &StatusReport) -> String {
         format!("node {}: {}, turns{duties}", one_line(&node.name, 80), one_line(&node.who, 200))
     }));
     lines.extend(status.database.away.iter().map(describe_away));
+    lines.extend(describe_held(&status.held_runs));
     lines.extend(health(&status.health));
     match describe_unreadable(status, "queue") {
         Some(line) => lines.push(line),
@@ -80,6 +81,18 @@ fn describe_away(AwayHome { node, people, runs }: &AwayHome) -> String {
         people.unwrap_or_default(),
         runs.unwrap_or_default()
     )
+}
+
+/// Which runs wait until the audit is settled, and what ends them.
+fn describe_held(runs: &[String]) -> Option<String> {
+    let runs: Vec<String> = runs.iter().map(|run| one_line(run, 200)).collect();
+    (!runs.is_empty()).then(|| {
+        format!(
+            "runs that had begun a call wait until the audit is settled; the log says why it is not, and \
+             `cofferdam workflow cancel RUN` ends one: {}",
+            runs.join(", ")
+        )
+    })
 }
 
 fn describe_running(status: &StatusReport) -> String {
@@ -174,7 +187,7 @@ fn describe_usage(status: &StatusReport) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{AwayHome, describe_away, describe_duration};
+    use super::{AwayHome, describe_away, describe_duration, describe_held};
 
     #[test]
     fn what_waits_for_a_node_that_is_away_is_told() {
@@ -187,6 +200,14 @@ mod tests {
             let away = AwayHome { node: "b".to_owned(), people: count.0, runs: count.1 };
             assert_eq!(describe_away(&away), format!("node b: not there; {waits}{end}"));
         }
+    }
+
+    #[test]
+    fn runs_that_wait_for_the_audit_are_named_with_what_ends_them() {
+        let runs = ["w-1", "w-2"].map(String::from);
+        let told = describe_held(&runs).expect("told");
+        assert!(told.ends_with("`cofferdam workflow cancel RUN` ends one: w-1, w-2"), "{told}");
+        assert_eq!(describe_held(&[]), None);
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         (None, Some(id)) => remove(config, &people, id)?,
         (None, None) => list(config, &*people.load()?),
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = super::stdout();
     match arguments.output.json {
         true => writeln!(out, "{}", escape_deceptive_json(&json.to_string()))?,
         false => write!(out, "{text}")?,

@@ -65,7 +65,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         AttachAnswer::Said(_) => anyhow::bail!("the gateway answered something else; look into its log"),
         AttachAnswer::Refused { error } => (error.to_json(), Exit::ToolFailed),
     };
-    writeln!(std::io::stdout(), "{}", escape_deceptive_json(&line.to_string()))?;
+    writeln!(super::stdout(), "{}", escape_deceptive_json(&line.to_string()))?;
     Ok(exit)
 }
 

@@ -104,10 +104,13 @@ pub(super) fn print(answer: Result<ToolAnswer, ToolError>) -> anyhow::Result<Exi
 
 /// What was done, on stdout, and the exit code. What hides or reorders text is spelled out.
 pub(super) fn print_line(line: &Value, exit: Exit) -> anyhow::Result<Exit> {
-    match writeln!(std::io::stdout(), "{}", escape_deceptive_json(&line.to_string())) {
+    match writeln!(super::stdout(), "{}", escape_deceptive_json(&line.to_string())) {
         // The one who read our output has seen enough; what was done stays true.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(exit),
-        written => written.map(|()| exit).context("cannot write the result to stdout"),
+        written => {
+            written?;
+            Ok(exit)
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use cofferdam_core::text::{about, one_line};
 use cofferdam_store::{Store, now};
 use cofferdam_warden::attachments::{Attachments, RecentAttachments};
 use std::collections::BTreeSet;
-use std::io::{IsTerminal, Stdout, Write};
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::io::{BufReader, Stdin};
@@ -68,7 +68,7 @@ struct TerminalChat<'a> {
     runner: Runner,
     signals: Signals,
     lines: TypedLines<BufReader<Stdin>>,
-    out: Stdout,
+    out: super::NamedStdout,
     questions: TerminalQuestions,
     /// Those that come with the next message.
     files: Vec<PathBuf>,
@@ -89,7 +89,7 @@ async fn run_chat(
         runner: gateway.runner(config, answering, History::transient(store.clone())),
         signals: Signals::new(std::io::stdin().is_terminal())?,
         lines: TypedLines::into(BufReader::new(tokio::io::stdin())),
-        out: std::io::stdout(),
+        out: super::stdout(),
         questions: TerminalQuestions::new(store, config.approvals.expires, KEPT_LINES_MAX),
         files,
         earlier: Attachments::default(),

@@ -82,7 +82,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 fn attempt(who: ConfinementMode, scene: &Path, trial: &Trial, report: bool) -> anyhow::Result<bool> {
     let scene = TrialFolder::open(scene, who).context("cannot open the scene")?;
     let in_force = scene.confine(who)?;
-    let mut out = std::io::stdout();
+    let mut out = super::stdout();
     if report {
         writeln!(out, "{}", serde_json::to_string(&in_force)?)?;
     }

@@ -132,7 +132,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         voice,
         serve,
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = super::stdout();
     let told = match arguments.output.json {
         true => serde_json::to_string(&diagnosis)? + "\n",
         false => words::format_diagnosis(&diagnosis),

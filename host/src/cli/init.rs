@@ -49,7 +49,7 @@ pub(super) fn run(arguments: &Arguments, config: Option<&Path>) -> anyhow::Resul
     let named = arguments.platforms(&[Platform::Telegram]);
     let sections: Vec<_> = named.iter().map(|platform| platform.names().section).collect();
     create(file, &template::fill_template(&[], &sections)?)?;
-    writeln!(std::io::stdout(), "wrote {}; only you can read it", file.display())?;
+    writeln!(super::stdout(), "wrote {}; only you can read it", file.display())?;
     let variables: String =
         named.iter().map(|platform| format!("{}=… ", platform.names().variable)).collect();
     let knows_somebody = false;
@@ -61,7 +61,7 @@ pub(super) fn run(arguments: &Arguments, config: Option<&Path>) -> anyhow::Resul
 /// served, the bot tells it, with a code.
 fn next(file: &Path, variables: &str, knows_somebody: bool) -> std::io::Result<()> {
     let file = super::doctor::shell(file);
-    let mut out = std::io::stdout();
+    let mut out = super::stdout();
     writeln!(out, "Next:")?;
     writeln!(out, "    {variables}cofferdam doctor --config {file}")?;
     writeln!(out, "    {variables}cofferdam serve --config {file}")?;
@@ -136,7 +136,7 @@ fn ask_and_write(file: &Path, platforms: &[Platform]) -> anyhow::Result<Exit> {
 fn tell(file: &Path, written: &[PathBuf], answers: &InitAnswers) -> anyhow::Result<()> {
     let names: Vec<_> = written.iter().rev().map(|path| path.display().to_string()).collect();
     let them = if names.len() > 1 { "them" } else { "it" };
-    let mut out = std::io::stdout();
+    let mut out = super::stdout();
     writeln!(out, "\nwrote {}; only you can read {them}", names.join(", "))?;
     Ok(next(file, &answers.variables(), answers.knows_somebody())?)
 }

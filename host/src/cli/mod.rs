@@ -11,6 +11,7 @@ mod doctor;
 mod errors;
 mod init;
 mod mcp;
+mod named_stdout;
 mod new_file;
 mod policy;
 mod progress;
@@ -35,6 +36,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use cofferdam_core::secret::Secret;
 use cofferdam_warden::sandbox::workers;
+use named_stdout::{NamedStdout, stdout};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -263,7 +265,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     let without_config = match &cli.command {
         Command::Init(arguments) => Some(init::run(arguments, cli.global.config.as_deref())),
         Command::ConfineCheck(arguments) => Some(confine_check::run(arguments)),
-        Command::Wit(arguments) => Some(wit::run(arguments, &mut std::io::stdout())),
+        Command::Wit(arguments) => Some(wit::run(arguments, &mut stdout())),
         Command::Tool(command) => command.run_bare(),
         Command::Workflow(command) => command.run_bare(),
         _ => None,

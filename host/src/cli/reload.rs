@@ -50,7 +50,7 @@ pub(super) fn run(config: &Config) -> anyhow::Result<Exit> {
             if !ended.applied {
                 bail!("the running gateway refuses it and goes on as before: {}", ended.said);
             }
-            writeln!(std::io::stdout(), "in force: {}", ended.said)?;
+            writeln!(super::stdout(), "in force: {}", ended.said)?;
             return Ok(Exit::Done);
         }
         if gateway::find_serving_process(config) != Some(pid) {

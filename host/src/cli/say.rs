@@ -117,6 +117,6 @@ fn print(answer: AttachAnswer, as_json: bool) -> anyhow::Result<Exit> {
         AttachAnswer::Added { .. } => anyhow::bail!("the gateway answered something else; look into its log"),
     };
     let line = if as_json { escape_deceptive_json(&line) } else { line.into() };
-    writeln!(std::io::stdout(), "{line}")?;
+    writeln!(super::stdout(), "{line}")?;
     Ok(exit)
 }

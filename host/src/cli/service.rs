@@ -35,7 +35,7 @@ pub(super) struct Arguments {
 pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<Exit> {
     let Command::Print(arguments) = command;
     let unit = unit(config, arguments)?;
-    std::io::stdout().write_all(unit.as_bytes())?;
+    super::stdout().write_all(unit.as_bytes())?;
     Ok(Exit::Done)
 }
 

@@ -172,7 +172,7 @@ struct NewestRecord {
 
 pub(super) fn run(config: &Config, output: Output) -> anyhow::Result<Exit> {
     let status = status(config);
-    let mut out = std::io::stdout().lock();
+    let mut out = super::stdout();
     match output.json {
         true => writeln!(out, "{}", serde_json::to_string(&status)?)?,
         false => write!(out, "{}", words::format_status(&status))?,

@@ -71,7 +71,7 @@ fn migrate(config: &Config) -> anyhow::Result<Exit> {
         Some(found) => format!("{place} was at version {found} and is at {known} now"),
         None => format!("{place} was made, at version {known}"),
     };
-    writeln!(std::io::stdout(), "{said}")?;
+    writeln!(super::stdout(), "{said}")?;
     Ok(Exit::Done)
 }
 
@@ -106,7 +106,7 @@ fn copy(config: &Config, source: StoreEngine, target: StoreEngine) -> anyhow::Re
     let rows = copied?;
     let (from, engine) = (place(&from), serde_json::to_string(&target)?);
     writeln!(
-        std::io::stdout(),
+        super::stdout(),
         "{rows} rows were copied and counted. Now write engine = {engine} into [store] and start `cofferdam serve`. \
          What was copied is still in {from}, and nothing reads it there any more."
     )?;
@@ -128,7 +128,7 @@ fn rehome(config: &Config, from: &str, to: &str) -> anyhow::Result<Exit> {
         bail!("no node {from} was ever there; write one of {}", known.join(", "));
     }
     let (people, open_runs) = store.move_homes(from, to)?;
-    let mut out = std::io::stdout();
+    let mut out = super::stdout();
     writeln!(out, "people of node {from} that belong to node {to} now: {people}")?;
     writeln!(out, "open runs of node {from} that go on at node {to}: {open_runs}")?;
     Ok(Exit::Done)

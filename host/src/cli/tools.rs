@@ -10,7 +10,7 @@ use std::io::Write;
 
 pub(super) fn run(config: &Config, output: Output) -> anyhow::Result<Exit> {
     let registry = gateway::look(config)?;
-    let mut out = std::io::stdout().lock();
+    let mut out = super::stdout();
     if output.json {
         let tools: Vec<_> = registry
             .iter()

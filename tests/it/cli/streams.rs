@@ -99,7 +99,8 @@ fn a_result_that_could_not_be_written_is_an_error() {
         let ran = to(home.command(words), full);
         assert_eq!(ran.code, Some(2), "{words:?}: {ran:?}");
         assert!(
-            ran.stderr.contains("No space left") && !ran.stderr.contains("panicked"),
+            ran.stderr.contains("cannot write to standard output: No space left")
+                && !ran.stderr.contains("panicked"),
             "{words:?}: {ran:?}"
         );
     }

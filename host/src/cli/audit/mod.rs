@@ -66,7 +66,7 @@ pub(super) fn newest(active: &Path, last: u64, output: Output, out: &mut dyn Wri
 
 pub(super) fn run(config: &Config, command: Command) -> anyhow::Result<Exit> {
     let (active, state_dir) = (crate::gateway::audit_file(config), &config.state_dir);
-    let mut out = io::stdout().lock();
+    let mut out = crate::cli::stdout();
     match command {
         Command::Verify(arguments) => {
             let told = told_heads(config).unwrap_or_else(|error| {

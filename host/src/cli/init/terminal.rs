@@ -16,7 +16,7 @@ const ERASE: [u8; 2] = [0x08, 0x7f];
 
 /// Says a line.
 pub(super) fn say(line: &str) -> anyhow::Result<()> {
-    Ok(writeln!(io::stdout(), "{line}")?)
+    Ok(writeln!(crate::cli::stdout(), "{line}")?)
 }
 
 /// The answer to a question, without blanks around it; the default for none.
@@ -39,12 +39,12 @@ pub(super) fn ask_hidden(question: &str) -> anyhow::Result<String> {
     let _quiet = HiddenInput::begin()?;
     prompt(&format!("{question}: "))?;
     let answer = line(Keys::Raw);
-    writeln!(io::stdout())?;
+    writeln!(crate::cli::stdout())?;
     answer
 }
 
 fn prompt(question: &str) -> io::Result<()> {
-    let mut out = io::stdout();
+    let mut out = crate::cli::stdout();
     out.write_all(question.as_bytes())?;
     out.flush()
 }

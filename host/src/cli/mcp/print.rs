@@ -21,7 +21,7 @@ pub(super) fn run(config: &Config, client: Client) -> anyhow::Result<Exit> {
     let program = std::env::current_exe().context("cannot find this program")?;
     let lines = lines(client, &text(&program)?, &words(config)?);
     super::super::tell(&format!("paste this into {}", client.file()));
-    writeln!(std::io::stdout(), "{lines:#}")?;
+    writeln!(crate::cli::stdout(), "{lines:#}")?;
     Ok(Exit::Done)
 }
 

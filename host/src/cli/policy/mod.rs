@@ -105,7 +105,7 @@ impl PolicyChoice {
 }
 
 pub(super) fn run(config: &Config, command: Command) -> anyhow::Result<Exit> {
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::cli::stdout();
     match command {
         Command::Check { dir, output } => {
             check::run(config, dir.as_deref().or(config.policies_dir.as_deref()), output, &mut out)

@@ -245,7 +245,7 @@ impl FetchResult<'_> {
 }
 
 fn print(all: &[FetchResult<'_>], as_json: bool) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::cli::stdout();
     if as_json {
         let components: Vec<_> = all.iter().map(FetchResult::json).collect();
         writeln!(out, "{}", json!({ "components": components }))?;

@@ -67,7 +67,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         problems: &problems,
         skeletons: &skeletons,
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::cli::stdout();
     match arguments.output.json {
         true => writeln!(out, "{}", escape_deceptive_json(&seen.json().to_string()))?,
         false => write!(out, "{}", seen.text())?,

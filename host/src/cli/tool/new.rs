@@ -56,7 +56,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         return Err(error);
     }
     let what = if is_crate { "a crate" } else { "a tool, the contract" };
-    let mut out = std::io::stdout();
+    let mut out = crate::cli::stdout();
     writeln!(out, "wrote {}: {what}, its policy with nothing granted, and two cases", dir.display())?;
     if is_crate {
         writeln!(out, "Next:\n    cd {}", shell(&dir))?;

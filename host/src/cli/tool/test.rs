@@ -73,7 +73,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     }
     let failed = ran.iter().filter(|(_, told)| !told.is_empty()).count();
     let passed = ran.len() - failed;
-    let mut out = std::io::stdout();
+    let mut out = crate::cli::stdout();
     if arguments.output.json {
         let cases: Vec<Value> = ran
             .iter()
@@ -93,7 +93,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
 fn report_unloadable(problems: &[String], arguments: &Arguments) -> anyhow::Result<Exit> {
     if arguments.output.json {
         let said = json!({ "ok": false, "passed": 0, "failed": 0, "cases": [], "problems": problems });
-        writeln!(std::io::stdout(), "{said}")?;
+        writeln!(crate::cli::stdout(), "{said}")?;
     }
     for problem in problems {
         tell(&format!("the tool does not load: {problem}"));
@@ -102,7 +102,7 @@ fn report_unloadable(problems: &[String], arguments: &Arguments) -> anyhow::Resu
 }
 
 fn tell_one(case: &Case, told: &[String]) -> anyhow::Result<()> {
-    let mut out = std::io::stdout();
+    let mut out = crate::cli::stdout();
     if told.is_empty() {
         writeln!(out, "ok    {}", case.name)?;
         return Ok(());

@@ -56,7 +56,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     if refused {
         return Ok(Exit::Usage);
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::cli::stdout();
     for line in &checked {
         writeln!(out, "{}", escape_deceptive_json(&line.to_string()))?;
     }

@@ -76,12 +76,12 @@ pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<Exit> {
 
 fn graph(file: &Path) -> anyhow::Result<Exit> {
     let loaded = crate::workflows::load(file)?;
-    write!(std::io::stdout(), "{}", cofferdam_workflow::mermaid(&loaded.workflow))?;
+    write!(crate::cli::stdout(), "{}", cofferdam_workflow::mermaid(&loaded.workflow))?;
     Ok(Exit::Done)
 }
 
 fn schema() -> anyhow::Result<Exit> {
     let schema = serde_json::to_string_pretty(&cofferdam_workflow::schema())?;
-    writeln!(std::io::stdout(), "{schema}")?;
+    writeln!(crate::cli::stdout(), "{schema}")?;
     Ok(Exit::Done)
 }

@@ -50,7 +50,7 @@ pub(super) fn list(config: &Config, output: Output) -> anyhow::Result<Exit> {
         let is_held = run.state == RunState::Running && RunLock::is_held(&config.state_dir, &run.run);
         state_word(run.state, (run.owner, run.waits), is_held)
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::cli::stdout();
     if output.json {
         let runs: Vec<Value> = runs
             .iter()
@@ -111,7 +111,7 @@ pub(super) fn cancel(config: &Config, one: &RunCommand) -> anyhow::Result<Exit> 
 /// A run, for people or programs.
 pub(in crate::cli) fn print(config: &Config, kept: &KeptRun, output: Output) -> anyhow::Result<()> {
     let is_held = RunLock::is_held(&config.state_dir, &kept.new.run);
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::cli::stdout();
     if output.json {
         let mut line = line(kept, is_held);
         let by = &kept.new.by;

@@ -176,8 +176,10 @@ impl Config {
         environment: &BTreeMap<String, String>,
     ) -> Result<Self, ConfigError> {
         let absolute = |name: &str| environment.get(name).map(Path::new).filter(|dir| dir.is_absolute());
+        // An account without a home has `/` or none.
+        let own = || absolute("HOME").filter(|dir| dir.parent().is_some());
         let home = |name: &str, fallback: &str| {
-            absolute(name).map(Path::to_owned).or_else(|| Some(absolute("HOME")?.join(fallback)))
+            absolute(name).map(Path::to_owned).or_else(|| Some(own()?.join(fallback)))
         };
         if let Some(problem) = workspace.and_then(Path::to_str).and_then(keys::path_problem) {
             return Err(ConfigError::Invalid(format!("--workspace {problem}")));
@@ -201,19 +203,23 @@ impl Config {
             find_bad_variable(&in_file, environment).unwrap_or_else(invalid)
         })?;
         let in_use = toml::Table::try_from(&written).expect("what was read can be written");
-        let needs_home = |what: &str, key: &str| {
-            ConfigError::Invalid(format!("HOME names no folder to put {what} in; set {key} in {FILE_NAME}"))
+        let needs_home = |what: &str, variable: &str, key: &str| {
+            let named = || format!("{FILE_NAME}, and name that file with --config");
+            let file = file.as_ref().map_or_else(named, |file| file.display().to_string());
+            ConfigError::Invalid(format!(
+                "neither {variable} nor HOME names a folder to put {what} in; set {key} in {file}"
+            ))
         };
         let root = match workspace.map(Path::to_owned).or(written.workspace.root.take()) {
             Some(root) => root,
             None => home("XDG_DATA_HOME", ".local/share")
-                .ok_or_else(|| needs_home("the workspace", "[workspace] root"))?
+                .ok_or_else(|| needs_home("the workspace", "XDG_DATA_HOME", "[workspace] root"))?
                 .join("cofferdam/workspace"),
         };
         let state_dir = match written.state.dir {
             Some(dir) => dir,
             None => home("XDG_STATE_HOME", ".local/state")
-                .ok_or_else(|| needs_home("the state", "[state] dir"))?
+                .ok_or_else(|| needs_home("the state", "XDG_STATE_HOME", "[state] dir"))?
                 .join("cofferdam"),
         };
         let refused = |error: UnusableKey| places.refuse(&error.key, &error);

@@ -138,9 +138,22 @@ fn without_any_configuration_everything_is_under_the_users_folders() {
     refused(&without_home, &["HOME", "[workspace] root"]);
     let half = run(bare(&home, &dir, &["--workspace", "w", "audit", "show"]).env_remove("HOME"));
     refused(&half, &["HOME", "[state] dir"]);
-    for none in ["", "home"] {
-        refused(&run(bare(&home, &dir, &["audit", "show"]).env("HOME", none)), &["HOME", "[workspace] root"]);
+    let named = "nor HOME names a folder to put the workspace in; set [workspace] root in cofferdam.toml, and name that \
+                 file with --config";
+    // An account without a home has the last one.
+    for none in ["", "home", "/"] {
+        refused(
+            &run(bare(&home, &dir, &["audit", "show"]).env("HOME", none)),
+            &["neither XDG_DATA_HOME ", named],
+        );
     }
+    // Where a file was found it is the one to be written in.
+    let file = home.file("bare.toml", b"[workspace]\nroot = \"w\"\n");
+    let stateless = run(bare(&home, &dir, &["--config", &file, "audit", "show"]).env_remove("HOME"));
+    let said = format!(
+        "neither XDG_STATE_HOME nor HOME names a folder to put the state in; set [state] dir in {file}"
+    );
+    refused(&stateless, &[&said]);
     assert_eq!(fs::read_dir(&dir).expect("there").count(), 0, "nothing is made where it was started");
 }
 

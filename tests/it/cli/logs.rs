@@ -142,6 +142,22 @@ fn a_name_cannot_end_a_line_of_the_log() {
     assert!(ran.stderr.lines().all(|line| !line.starts_with("ERROR forged")), "{ran:?}");
 }
 
+/// Where people write a token in the place of its file, and nothing else has it.
+#[test]
+fn a_token_in_the_place_of_its_file_is_not_repeated() {
+    for (channel, token) in [("telegram", "123456:AAF-misplaced_token"), ("discord", "MTA.misplaced.c3VyZQ")]
+    {
+        let section = format!("[channels.{channel}]\nallowed_users = [5]\ntoken_file = \"{token}\"\n");
+        let home = Home::new().config(&section);
+        for words in [&["doctor", "--offline", "--json"][..], &["doctor", "--offline"], &["serve"]] {
+            let ran = home.run(words);
+            let said = format!("{} {}", ran.stdout, ran.stderr);
+            assert!(said.contains("token_file looks like a bot token"), "{channel}: {said}");
+            assert!(!said.contains("misplaced"), "{channel}: {said}");
+        }
+    }
+}
+
 /// Where people write a token or a key by mistake, while the right place holds it as well.
 #[test]
 fn a_secret_in_a_wrong_place_is_not_repeated() {

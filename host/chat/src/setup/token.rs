@@ -2,6 +2,7 @@
 //! read. No message repeats any of it.
 
 use cofferdam_agent::server::{UnusableKey, read_secret};
+use std::ffi::OsStr;
 use std::path::Path;
 
 /// The keys that say where a token is.
@@ -71,7 +72,17 @@ impl TokenAt<'_> {
         };
         if let Some(file) = self.file {
             let key = "token_file";
-            let text = read_secret(file).map_err(|error| UnusableKey::of_file(section, key, error))?;
+            let text = read_secret(file).map_err(|error| {
+                // The token itself: it is not repeated, and nothing says it from here on.
+                let name = file.file_name().and_then(OsStr::to_str).filter(|_| !file.exists());
+                if name.is_some_and(|name| parse(name).is_some()) {
+                    let said = format!(
+                        "{key} looks like a bot token, and no file is called so; put the token into a file that only its owner can read, and write its path there"
+                    );
+                    return UnusableKey::new(section, key, said);
+                }
+                UnusableKey::of_file(section, key, error)
+            })?;
             return parse(&text).ok_or_else(|| malformed(key, format!("{key}: {}", file.display())));
         }
         self.check()?;
@@ -127,6 +138,26 @@ mod tests {
         for token in ["123:abcdefgh", "a.abcdefgh.c"] {
             assert!(!said(token, None).contains("abcdefgh"));
         }
+    }
+
+    #[test]
+    fn a_token_in_the_place_of_its_file_is_not_repeated() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().expect("a folder");
+        let said = |name: &str| {
+            let file = dir.path().join(name);
+            let at = TokenAt { variable: OF.variable, file: Some(&file), platform: OF };
+            at.read(parse).expect_err("refused").to_string()
+        };
+        let misplaced = said("12:abcdefgh");
+        assert!(misplaced.starts_with("token_file looks like a bot token"), "{misplaced}");
+        assert!(!misplaced.contains("abcdefgh"), "{misplaced}");
+        assert!(said("my token").starts_with("token_file: cannot read "));
+        // A file may be called so.
+        let file = dir.path().join("my.bot.token");
+        std::fs::write(&file, "12:abcdefgh").expect("writable");
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).expect("ours");
+        assert!(said("my.bot.token").contains("chmod 600"));
     }
 
     #[test]

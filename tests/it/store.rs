@@ -128,6 +128,27 @@ fn tables_of_a_newer_release_are_refused_by_every_command() {
     assert_eq!(server.sql(&format!("SELECT version FROM {schema}.schema_version")), "99");
 }
 
+/// A gateway of that release may be at them.
+#[test]
+fn tables_of_an_older_release_are_left_as_they_are_by_those_who_look() {
+    let home = Home::new();
+    run_flow(&home);
+    let kept = list(&home);
+    let database = rusqlite::Connection::open(home.state().join("cofferdam.db")).expect("there");
+    let version = || database.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
+    let known = version().expect("readable");
+    database.pragma_update(None, "user_version", known - 1).expect("writable");
+    for words in [&["workflow", "list"][..], &["workflow", "list", "--json"], &["workflow", "show", &kept[0]]]
+    {
+        let ran = home.run(words);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{words:?}: {ran:?}");
+        assert!(ran.stderr.contains("then run `cofferdam store migrate`"), "{words:?}: {ran:?}");
+        assert_eq!(version().expect("readable"), known - 1, "{words:?}");
+    }
+    database.pragma_update(None, "user_version", known).expect("writable");
+    assert_eq!(list(&home), kept);
+}
+
 #[test]
 fn a_gateway_moves_to_postgresql_and_back() {
     let Some(server) = shared("store::a_gateway_moves") else { return };

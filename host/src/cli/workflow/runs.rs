@@ -7,6 +7,7 @@ use crate::cli::{Exit, Output, allow, runtime};
 use crate::config::Config;
 use crate::gateway;
 use crate::workflows::{RunLock, describe_end, end_of, trigger_of};
+use anyhow::bail;
 use cofferdam_core::audit::AuditEvent;
 use cofferdam_core::text::{escape_deceptive_json, one_line};
 use cofferdam_store::{DatabaseView, KeptRun, KeptTask, ListedRun, RunOwner, RunState, Store};
@@ -41,8 +42,23 @@ fn open_store(config: &Config) -> anyhow::Result<Option<Store>> {
     Ok(if is_there { Some(Store::open(&config.store.location)?) } else { None })
 }
 
+/// The same for those who only look: a gateway of the release before may be at its tables, so they
+/// stay as they are.
+fn open_as_it_is(config: &Config) -> anyhow::Result<Option<Store>> {
+    let look = DatabaseView::open(&config.store.location)?;
+    let known = config.store.location.version_known();
+    match look.map(|look| look.version()) {
+        None | Some(0) => Ok(None),
+        Some(found) if found < known => bail!(
+            "the database has version {found}, of an older release, and who looks changes nothing; stop what runs of \
+             that release, then run `cofferdam store migrate`, which brings it to version {known}"
+        ),
+        Some(_) => Ok(Some(Store::open(&config.store.location)?)),
+    }
+}
+
 pub(super) fn list(config: &Config, output: Output) -> anyhow::Result<Exit> {
-    let runs = match open_store(config)? {
+    let runs = match open_as_it_is(config)? {
         Some(store) => runtime()?.block_on(store.list_runs())?,
         None => Vec::new(),
     };
@@ -69,7 +85,7 @@ pub(super) fn list(config: &Config, output: Output) -> anyhow::Result<Exit> {
 }
 
 pub(super) fn show(config: &Config, one: &RunCommand) -> anyhow::Result<Exit> {
-    let kept = match open_store(config)? {
+    let kept = match open_as_it_is(config)? {
         Some(store) => runtime()?.block_on(store.load_run(&one.run))?,
         None => None,
     };

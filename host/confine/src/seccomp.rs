@@ -13,6 +13,9 @@ use std::collections::BTreeMap;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
+/// `open_tree_attr`, of Linux 6.15; the library has no name for it on our machines.
+pub(super) const SYS_OPEN_TREE_ATTR: libc::c_long = 467;
+
 /// Calls that a worker makes with any arguments.
 const WORKER: &[libc::c_long] = &[
     // Its socket, its mounts, machine code. Not `sendmsg`: it hands out no descriptor and no
@@ -123,6 +126,7 @@ const GATEWAY_NEVER: &[libc::c_long] = &[
     libc::SYS_pivot_root,
     libc::SYS_chroot,
     libc::SYS_open_tree,
+    SYS_OPEN_TREE_ATTR,
     libc::SYS_move_mount,
     libc::SYS_fsopen,
     libc::SYS_fsconfig,
@@ -155,6 +159,7 @@ const GATEWAY_NEVER: &[libc::c_long] = &[
     libc::SYS_setdomainname,
     libc::SYS_acct,
     libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
     libc::SYS_syslog,
     libc::SYS_vhangup,
     libc::SYS_nfsservctl,
@@ -192,17 +197,16 @@ const FCNTL: &[u64] = &[
     libc::F_ADD_SEALS as u64,
     libc::F_GET_SEALS as u64,
 ];
-/// Flags of `clone` that make a process or a namespace instead of a thread.
-const NOT_A_THREAD: u64 = (libc::CLONE_NEWNS
+/// Flags of `clone` that make a namespace. Those of time are for `clone3` and `unshare` alone.
+const NAMESPACES: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWUTS
     | libc::CLONE_NEWIPC
     | libc::CLONE_NEWUSER
     | libc::CLONE_NEWPID
-    | libc::CLONE_NEWNET
-    | libc::CLONE_VFORK
-    | libc::CLONE_PTRACE
-    | libc::CLONE_PIDFD) as u64;
+    | libc::CLONE_NEWNET) as u64;
+/// Flags of `clone` that make a process or a namespace instead of a thread.
+const NOT_A_THREAD: u64 = NAMESPACES | (libc::CLONE_VFORK | libc::CLONE_PTRACE | libc::CLONE_PIDFD) as u64;
 
 /// Leaves a worker its list. One that compiles may start threads, one that runs guests has the one
 /// it has. False where the kernel has no filters.
@@ -226,8 +230,20 @@ pub(super) fn worker(kind: WorkerKind) -> Result<bool, ConfineError> {
 
 /// Takes from the gateway what it never does. False where the kernel has no filters.
 pub(super) fn gateway() -> Result<bool, ConfineError> {
+    // Programs and threads are started by clone, as in a worker: its flags can be seen.
+    refuse(all_numbers(&[libc::SYS_clone3]), libc::ENOSYS)?;
     let never = [GATEWAY_NEVER, GATEWAY_NEVER_ON_THIS_MACHINE].concat();
-    refuse(all_numbers(&never), libc::EPERM)
+    let mut rules = all_numbers(&never);
+    let namespaces = namespace_rules()?;
+    rules.extend(all_numbers(&[libc::SYS_clone]).into_keys().map(|call| (call, namespaces.clone())));
+    refuse(rules, libc::EPERM)
+}
+
+/// A `clone` that has any of these flags: a rule is met when all its conditions are, so that each
+/// flag has one of its own.
+fn namespace_rules() -> Result<Vec<SeccompRule>, ConfineError> {
+    let flags = (0..u64::BITS).map(|bit| 1_u64 << bit).filter(|flag| NAMESPACES & *flag != 0);
+    flags.map(|flag| rule(vec![masked_condition(0, flag, flag)?])).collect()
 }
 
 /// What a worker may do, beside what [`refused_rules`] refuses softly.

@@ -73,7 +73,7 @@ pub(super) fn call(number: libc::c_long, arguments: [libc::c_long; 3]) -> io::Re
     let [first, second, third] = arguments;
     // SAFETY: every pointer is null and every length is zero, so that no call of the tables can
     // touch this process's memory, with or without a filter. Calls for which zeros mean to start a
-    // process are not in the tables.
+    // process are not in the tables, or have flags there with which the kernel starts none.
     match unsafe { libc::syscall(number, first, second, third, 0, 0, 0) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),

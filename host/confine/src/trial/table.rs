@@ -1,5 +1,6 @@
 //! The tables. A reviewer adds a line.
 
+use super::super::seccomp::SYS_OPEN_TREE_ATTR;
 use super::super::{WORKER_DATA_BYTES_MAX, WORKER_FD_MAX};
 use super::*;
 use rustix::fs::{
@@ -198,6 +199,11 @@ pub(super) const GATEWAY: &[Trial] = &[
     }),
     expect_refused("connect to another port", |s| deeds::connect(s.port(1)?)),
     expect_refused("listen on a port", |_| deeds::listen().map(drop)),
+    expect_refused("copy a mount with other attributes", |_| deeds::call(SYS_OPEN_TREE_ATTR, [0; 3])),
+    // The kernel itself starts nothing by flags that contradict each other.
+    expect_refused("make a namespace of users by clone", |_| {
+        deeds::call(libc::SYS_clone, [libc::c_long::from(libc::CLONE_NEWUSER | libc::CLONE_FS), 0, 0])
+    }),
 ];
 
 /// What a gateway would be refused for any argument.
@@ -205,4 +211,5 @@ pub(super) const GATEWAY_NEVER: &[Trial] = &never![
     SYS_ptrace SYS_process_vm_readv SYS_process_vm_writev SYS_pidfd_getfd SYS_mount SYS_umount2 SYS_pivot_root
     SYS_chroot SYS_fsopen SYS_open_tree SYS_unshare SYS_setns SYS_bpf SYS_perf_event_open SYS_userfaultfd
     SYS_io_uring_setup SYS_keyctl SYS_init_module SYS_kexec_load SYS_reboot SYS_swapon SYS_mknodat
+    SYS_quotactl_fd SYS_clone3
 ];

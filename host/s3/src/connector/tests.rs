@@ -1,6 +1,7 @@
 //! Servers that answer too late or too much. What a sound one does is tried with the program.
 
 use crate::{S3Bucket, S3Config};
+use cofferdam_core::text::with_causes;
 use cofferdam_warden::attachments::outgoing::Bucket;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -117,4 +118,23 @@ fn a_listing_of_empty_pages_is_given_up() {
     let started = Instant::now();
     assert_eq!(bucket.list(5).expect_err("late").to_string(), "the bucket cannot be used now");
     assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
+}
+
+/// An answer with this status, of so many bytes.
+fn pour(stream: &mut TcpStream, status: &str, bytes: usize) {
+    drop(stream.write_all(format!("HTTP/1.1 {status}\r\nConnection: close\r\n\r\n").as_bytes()));
+    drop(stream.write_all(&vec![b'x'; bytes]));
+}
+
+#[test]
+fn a_page_or_an_error_that_goes_on_and_on_is_not_read_to_its_end() {
+    let (listed, asked) = bucket(|stream| pour(stream, "200 OK", (8 << 20) + 1));
+    let error = with_causes(&listed.list(5).expect_err("long"));
+    assert!(error.contains("length limit exceeded"), "{error}");
+    assert_eq!(asked.load(Ordering::SeqCst), 1, "another try would be as long");
+    let (refused, _) = bucket(|stream| pour(stream, "403 Forbidden", (64 << 10) + 1));
+    let error = with_causes(&get(&refused, 100));
+    assert!(error.contains("length limit exceeded"), "{error}");
+    let (refused, _) = bucket(|stream| pour(stream, "403 Forbidden", 64 << 10));
+    assert_eq!(get(&refused, 100).to_string(), "the bucket refuses it");
 }

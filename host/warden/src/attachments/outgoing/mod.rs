@@ -224,7 +224,9 @@ impl Outgoing {
         if here.as_ref().is_ok_and(|meta| meta.len() == file.bytes) {
             return Ok(());
         }
-        match bucket::fetch(&**bucket, &self.shared.place, &file.sha256, self.limits.max_bytes.0) {
+        // One byte more would be another file.
+        let bytes_max = file.bytes.min(self.limits.max_bytes.0);
+        match bucket::fetch(&**bucket, &self.shared.place, &file.sha256, bytes_max) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => match here {
                 Err(_) => Ok(()),
                 Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidData, "a crash has cut it short")),

@@ -17,6 +17,8 @@ type Blobs = BTreeMap<String, (Vec<u8>, Duration)>;
 struct Held {
     blobs: Mutex<Blobs>,
     away: Mutex<bool>,
+    /// How many bytes the last blob that was asked for might have.
+    bytes_max: Mutex<u64>,
 }
 
 impl Held {
@@ -35,6 +37,7 @@ impl Bucket for Held {
 
     fn get(&self, sha256: &str, bytes_max: u64, mut to: File) -> io::Result<()> {
         let bytes = self.blobs()?.get(sha256).ok_or(io::ErrorKind::NotFound)?.0.clone();
+        *lock(&self.bytes_max) = bytes_max;
         assert!(bytes.len() as u64 <= bytes_max);
         to.write_all(&bytes)
     }
@@ -82,6 +85,7 @@ fn another_node_reads_what_was_taken_in_and_nothing_else() {
     *lock(&held.away) = false;
     lock(&held.blobs).get_mut(sha256).expect("put").0 = b"hello".into();
     other.outgoing.fetch(&added[0]).expect("fetched");
+    assert_eq!(*lock(&held.bytes_max), 5, "no more than the file has");
     let mut read = String::new();
     other.outgoing.file(sha256).expect("here").read_to_string(&mut read).expect("readable");
     assert_eq!(read, "hello");

@@ -237,17 +237,23 @@ impl Registry {
             "schemaVersion": 2, "mediaType": MANIFEST, "artifactType": BUNDLE, "config": empty, "layers": [layer],
         });
         let refers = self.manifest(name, None, MANIFEST, &manifest);
-        let index = json!({
-            "schemaVersion": 2,
-            "mediaType": INDEX,
-            "manifests": [{ "mediaType": MANIFEST, "digest": refers, "size": 1, "artifactType": BUNDLE }],
-        });
-        let index = serde_json::to_vec(&index).expect("JSON");
+        let entry = json!({ "mediaType": MANIFEST, "digest": refers, "size": 1, "artifactType": BUNDLE });
+        self.refer(name, digest, entry);
+    }
+
+    /// Lists one more that refers to the component of this digest.
+    pub fn refer(&self, name: &str, digest: &str, entry: Value) {
         let mut state = self.state();
         let path = match state.keeps_referrers {
             true => format!("{name}/referrers/{digest}"),
             false => format!("{name}/manifests/{}", digest.replace(':', "-")),
         };
+        let mut index = json!({ "schemaVersion": 2, "mediaType": INDEX, "manifests": [] });
+        if let Some((_, there)) = state.served.get(&path) {
+            index = serde_json::from_slice(there).expect("JSON");
+        }
+        index["manifests"].as_array_mut().expect("manifests").push(entry);
+        let index = serde_json::to_vec(&index).expect("JSON");
         state.served.insert(path, (INDEX.to_owned(), index));
     }
 }

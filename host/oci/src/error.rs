@@ -89,6 +89,12 @@ pub enum FetchError {
 }
 
 impl FetchError {
+    /// Whether the fault is of the one thing that was asked for, and not of the registry or the
+    /// way to it.
+    pub(crate) fn is_of_content(&self) -> bool {
+        matches!(self, Self::Missing(_) | Self::TooLong(..) | Self::TooShort { .. } | Self::Manifest(..))
+    }
+
     /// What another server came to; `what` was asked for there.
     pub(crate) fn from_other_server(error: EgressError, what: &str, max: u64) -> Self {
         match error {

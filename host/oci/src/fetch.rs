@@ -6,7 +6,6 @@ use crate::error::FetchError;
 use crate::manifest::{BadManifest, Descriptor, Index, Manifest};
 use crate::signature::Signature;
 use cofferdam_core::oci::{ContentDigest, ImageReference, SignerKey};
-use cofferdam_core::text::one_line;
 use std::collections::BTreeSet;
 use tokio::time::{Instant, timeout_at};
 
@@ -51,6 +50,32 @@ pub async fn fetch(
     timeout_at(deadline, fetched).await.map_err(late)?
 }
 
+/// What stands where signatures of a component do.
+#[derive(Default)]
+struct FoundSignatures {
+    signatures: Vec<Signature>,
+    /// Why what is none is none.
+    malformed: Vec<FetchError>,
+}
+
+impl FoundSignatures {
+    /// What came, if it can be read. Anybody who may write to the repository may put something
+    /// beside a component: that is no signature, and hides none.
+    fn pass_malformed<T>(&mut self, came: Result<T, FetchError>) -> Result<Option<T>, FetchError> {
+        match came {
+            Err(error) if error.is_of_content() => {
+                self.malformed.push(error);
+                Ok(None)
+            }
+            came => came.map(Some),
+        }
+    }
+}
+
+fn is_bundle(kind: &str) -> bool {
+    kind.starts_with(BUNDLE)
+}
+
 struct Fetching<'f> {
     repository: Repository<'f>,
     reference: &'f ImageReference,
@@ -76,7 +101,7 @@ impl Fetching<'_> {
 
     /// The manifest of this digest.
     async fn fetch_manifest(&mut self, digest: &ContentDigest) -> Result<Vec<u8>, FetchError> {
-        let what = format!("{}/{}@{digest}", self.reference.registry(), self.reference.repository());
+        let what = format!("{}@{digest}", self.shown_repository());
         let bytes = self.repository.manifest(&digest.to_string()).await?;
         let bytes = bytes.ok_or_else(|| FetchError::Missing(what.clone()))?;
         let found = ContentDigest::hash(&bytes);
@@ -98,76 +123,98 @@ impl Fetching<'_> {
             let by = |key| found.iter().find(|signature| signature.verify(key, digest).is_ok()).cloned();
             signers.iter().map(by).collect()
         };
-        let mut found = Vec::new();
-        if let Some(signatures) = all_by(&found) {
+        let mut found = FoundSignatures::default();
+        if let Some(signatures) = all_by(&found.signatures) {
             return Ok(signatures);
         }
-        found.extend(self.fetch_simple_signatures().await?);
-        if let Some(signatures) = all_by(&found) {
+        self.fetch_simple_signatures(&mut found).await?;
+        if let Some(signatures) = all_by(&found.signatures) {
             return Ok(signatures);
         }
-        found.extend(self.bundles().await?);
-        match all_by(&found) {
+        self.fetch_bundles(&mut found).await?;
+        match all_by(&found.signatures) {
             Some(signatures) => Ok(signatures),
             None => Err(self.signature_error(signers, &found)),
         }
     }
 
-    fn signature_error(&self, signers: &BTreeSet<SignerKey>, found: &[Signature]) -> FetchError {
+    fn signature_error(&self, signers: &BTreeSet<SignerKey>, found: &FoundSignatures) -> FetchError {
         let digest = self.reference.digest();
-        let is_missing = |key: &&SignerKey| !found.iter().any(|found| found.verify(key, digest).is_ok());
+        let FoundSignatures { signatures, malformed } = found;
+        let is_missing = |key: &&SignerKey| !signatures.iter().any(|found| found.verify(key, digest).is_ok());
         let key = signers.iter().find(is_missing);
         let why = |found: &Signature| key.and_then(|key| found.verify(key, digest).err());
         // The nearest to being right is what helps.
-        let nearest = found.iter().filter_map(why).max();
-        let found = match nearest {
+        let nearest = signatures.iter().filter_map(why).max();
+        let mut found = match nearest {
             None => "it has no signature".to_owned(),
-            Some(why) if found.len() == 1 => format!("its one signature {why}"),
-            Some(why) => format!("it has {} signatures, and the nearest {why}", found.len()),
+            Some(why) if signatures.len() == 1 => format!("its one signature {why}"),
+            Some(why) => format!("it has {} signatures, and the nearest {why}", signatures.len()),
         };
+        if let Some(first) = malformed.first() {
+            found = format!("{found}, and {} that cannot be read, the first: {first}", malformed.len());
+        }
         let key = key.map(|key| key.fingerprint()[..12].to_owned()).unwrap_or_default();
         FetchError::NotSigned { shown: self.reference.to_string(), key, found }
     }
 
     /// Those of simple signing, at the tag that cosign gives them.
-    async fn fetch_simple_signatures(&mut self) -> Result<Vec<Signature>, FetchError> {
+    async fn fetch_simple_signatures(&mut self, found: &mut FoundSignatures) -> Result<(), FetchError> {
         let tag = format!("sha256-{}.sig", self.reference.digest().hex());
-        let Some(bytes) = self.repository.manifest(&tag).await? else { return Ok(Vec::new()) };
-        let manifest = Manifest::parse(&bytes).map_err(|cause| self.component_error(cause))?;
-        let mut found = Vec::new();
+        let bytes = found.pass_malformed(self.repository.manifest(&tag).await)?.flatten();
+        let Some(bytes) = bytes else { return Ok(()) };
+        let malformed = |cause| FetchError::Manifest(format!("{}:{tag}", self.shown_repository()), cause);
+        let manifest = Manifest::parse(&bytes).map_err(malformed);
+        let Some(manifest) = found.pass_malformed(manifest)? else { return Ok(()) };
         let layers = manifest.layers.iter().filter(|layer| layer.media_type == SIMPLE_LAYER);
         for layer in layers.take(SIGNATURES_MAX) {
             let Some(signature) = layer.annotations.get(SIMPLE_ANNOTATION) else { continue };
-            let payload = self.small(layer).await?;
-            found.extend(Signature::from_simple(payload, signature));
+            let payload = found.pass_malformed(self.small(layer).await)?;
+            found.signatures.extend(payload.and_then(|payload| Signature::from_simple(payload, signature)));
         }
-        Ok(found)
+        Ok(())
     }
 
     /// Those in bundles that refer to the component.
-    async fn bundles(&mut self) -> Result<Vec<Signature>, FetchError> {
-        let digest = self.reference.digest().clone();
-        let index = match self.repository.referrers(&digest).await? {
+    async fn fetch_bundles(&mut self, found: &mut FoundSignatures) -> Result<(), FetchError> {
+        let digest = self.reference.digest();
+        let index = match found.pass_malformed(self.repository.referrers(digest).await)?.flatten() {
             Some(index) => Some(index),
             // Where the registry does not keep track, anyone who refers to something does.
-            None => self.repository.manifest(&format!("sha256-{}", digest.hex())).await?,
+            None => {
+                let tag = format!("sha256-{}", digest.hex());
+                found.pass_malformed(self.repository.manifest(&tag).await)?.flatten()
+            }
         };
-        let Some(index) = index else { return Ok(Vec::new()) };
-        let malformed = |e: serde_json::Error| BadManifest::Malformed(one_line(&e.to_string(), 200));
-        let index: Index = serde_json::from_slice(&index).map_err(|e| self.component_error(malformed(e)))?;
-        let is_bundle = |kind: &str| kind.starts_with(BUNDLE);
-        let of_bundles = index.manifests.iter().filter(|m| m.artifact_type.as_deref().is_some_and(is_bundle));
-        let mut found = Vec::new();
-        for descriptor in of_bundles.take(SIGNATURES_MAX) {
-            let bytes = self.fetch_manifest(&descriptor.digest).await?;
-            let manifest = Manifest::parse(&bytes).map_err(|cause| self.component_error(cause))?;
-            let Some(layer) = manifest.layers.iter().find(|layer| is_bundle(&layer.media_type)) else {
-                continue;
-            };
-            let most = SIGNATURES_MAX - found.len();
-            found.extend(Signature::from_bundle(&self.small(layer).await?, most));
+        let Some(index) = index else { return Ok(()) };
+        let malformed = |cause| FetchError::Manifest(format!("what refers to {}", self.reference), cause);
+        let Some(index) = found.pass_malformed(Index::parse(&index).map_err(malformed))? else {
+            return Ok(());
+        };
+        let mut left = SIGNATURES_MAX;
+        for descriptor in index.find_manifests(is_bundle).take(SIGNATURES_MAX) {
+            let bundle = self.fetch_bundle(&descriptor.digest).await;
+            let bundle = found.pass_malformed(bundle)?.flatten().unwrap_or_default();
+            let signatures = Signature::from_bundle(&bundle, left);
+            left -= signatures.len();
+            found.signatures.extend(signatures);
         }
-        Ok(found)
+        Ok(())
+    }
+
+    /// The bundle of the manifest of this digest; none where it has another layer.
+    async fn fetch_bundle(&mut self, digest: &ContentDigest) -> Result<Option<Vec<u8>>, FetchError> {
+        let bytes = self.fetch_manifest(digest).await?;
+        let malformed = |cause| FetchError::Manifest(format!("{}@{digest}", self.shown_repository()), cause);
+        let manifest = Manifest::parse(&bytes).map_err(malformed)?;
+        match manifest.layers.iter().find(|layer| is_bundle(&layer.media_type)) {
+            Some(layer) => self.small(layer).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn shown_repository(&self) -> String {
+        format!("{}/{}", self.reference.registry(), self.reference.repository())
     }
 
     /// A payload or a bundle.

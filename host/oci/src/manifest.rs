@@ -6,6 +6,7 @@
 use cofferdam_core::oci::ContentDigest;
 use cofferdam_core::text::one_line;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 
 /// A longer manifest is not read; registries themselves take none that is longer.
@@ -73,7 +74,31 @@ pub(crate) struct Manifest {
 /// A list of manifests.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Index {
-    pub(crate) manifests: Vec<Descriptor>,
+    manifests: Vec<IndexEntry>,
+}
+
+/// One of a list: others may have put there what nobody here reads, such as another kind of digest.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum IndexEntry {
+    Read(Box<Descriptor>),
+    Other(IgnoredAny),
+}
+
+impl Index {
+    /// The list that bytes are.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, BadManifest> {
+        serde_json::from_slice(bytes).map_err(malformed)
+    }
+
+    /// Its manifests of artifacts of a type.
+    pub(crate) fn find_manifests(&self, is_wanted: fn(&str) -> bool) -> impl Iterator<Item = &Descriptor> {
+        let read = self.manifests.iter().filter_map(|entry| match entry {
+            IndexEntry::Read(descriptor) => Some(&**descriptor),
+            IndexEntry::Other(IgnoredAny) => None,
+        });
+        read.filter(move |descriptor| descriptor.artifact_type.as_deref().is_some_and(is_wanted))
+    }
 }
 
 impl Manifest {
@@ -85,7 +110,6 @@ impl Manifest {
             schema_version: u32,
             media_type: Option<String>,
         }
-        let malformed = |e: serde_json::Error| BadManifest::Malformed(one_line(&e.to_string(), 200));
         let kind: ManifestKind = serde_json::from_slice(bytes).map_err(malformed)?;
         match kind.media_type.as_deref() {
             Some(MANIFEST) | None if kind.schema_version == 2 => {}
@@ -110,6 +134,10 @@ impl Manifest {
         }
         Ok(layer)
     }
+}
+
+fn malformed(error: serde_json::Error) -> BadManifest {
+    BadManifest::Malformed(one_line(&error.to_string(), 200))
 }
 
 fn digest<'de, D: serde::Deserializer<'de>>(d: D) -> Result<ContentDigest, D::Error> {

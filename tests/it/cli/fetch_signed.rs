@@ -3,9 +3,10 @@
 
 use super::fetch::{NAME, at_blob, fetch, home, not_fetched, sha256_of, unsigned};
 use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ED25519};
+use serde_json::json;
 use support::guests;
 use support::home::Home;
-use support::registry::{Registry, digest};
+use support::registry::{Fault, Registry, digest};
 
 fn signed_by(reference: &str, key: &KeyPair) -> Home {
     home(&format!("{{ oci = {reference:?}, signer = {:?} }}", key.public_key_pem()))
@@ -91,6 +92,49 @@ async fn more_signatures_and_longer_ones_than_anybody_makes_are_not_looked_at() 
     registry.sign(NAME, &this, &"x".repeat(257 << 10), &ours);
     let home = signed_by(&reference, &ours);
     not_fetched(&home, &fetch(&home, &[]), "has more than 262144 bytes");
+    Ok(())
+}
+
+/// Anybody who may write to the repository may put something beside the component.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_malformed_beside_a_component_is_no_signature_and_hides_none() -> anyhow::Result<()> {
+    const BUNDLE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
+    let (registry, ours) = (Registry::start().await?, key());
+    let reference = registry.push(NAME, &guests::bytes("minimal"));
+    let this = sha256_of(&reference).to_owned();
+    let home = signed_by(&reference, &ours);
+    let tag = format!("{}.sig", this.replace(':', "-"));
+    registry.fault(&format!("{NAME}/manifests/{tag}"), Fault::Bytes(b"{}".to_vec()));
+    let config = json!({ "mediaType": "text/plain", "digest": registry.blob(NAME, b"{}"), "size": 2 });
+    let bundle_of = |size: usize| {
+        let layer = json!({ "mediaType": BUNDLE, "digest": registry.blob(NAME, b"bundle"), "size": size });
+        registry.manifest(NAME, None, "", &json!({ "schemaVersion": 2, "config": config, "layers": [layer] }))
+    };
+    for digest in [
+        digest(b"absent"),
+        registry.manifest(NAME, None, "", &json!({ "schemaVersion": 1 })),
+        bundle_of(5),
+        bundle_of(7),
+        bundle_of(257 << 10),
+        format!("sha512:{}", "0".repeat(128)),
+    ] {
+        registry.refer(
+            NAME,
+            &this,
+            json!({ "mediaType": "", "digest": digest, "size": 1, "artifactType": BUNDLE }),
+        );
+    }
+    registry.refer(NAME, &this, json!("no manifest"));
+    let named = format!(
+        "it has no signature, and 6 that cannot be read, the first: {}/{NAME}:{tag}: ",
+        registry.host()
+    );
+    not_fetched(&home, &fetch(&home, &[]), &named);
+    registry.sign_by_bundle(NAME, &this, &key());
+    not_fetched(&home, &fetch(&home, &[]), "its one signature was not made with this key, and 6 that cannot");
+    registry.sign_by_bundle(NAME, &this, &ours);
+    let ran = fetch(&home, &[]);
+    assert!(ran.code == Some(0) && ran.stdout.contains("signed by the key"), "{ran:?}");
     Ok(())
 }
 

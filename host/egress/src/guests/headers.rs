@@ -10,7 +10,7 @@ use reqwest::header::{
     HeaderValue,
 };
 use serde_bytes::ByteBuf;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What of an answer concerns the gateway alone.
 const NOT_HEARD: &[&str] = &[
@@ -28,6 +28,12 @@ const NOT_HEARD: &[&str] = &[
 
 /// What asks for a part of a body; the last is an old name that servers still know.
 const PARTS: &[&str] = &["if-range", "range", "request-range"];
+
+/// A header's name as programs behind some servers have it: in a variable, as of CGI, `x_key` and
+/// `x-key` are one.
+fn fold_underscores(name: &str) -> String {
+    name.replace('_', "-")
+}
 
 /// The headers of a request, with the secrets among them.
 pub(super) struct RequestHeaders {
@@ -53,13 +59,15 @@ impl RequestHeaders {
             )));
         }
         let mut map = HeaderMap::new();
+        let sent_instead: BTreeSet<String> = with_secrets.keys().map(|name| fold_underscores(name)).collect();
         for (name, value) in said {
             let lower = name.to_ascii_lowercase();
+            let folded = fold_underscores(&lower);
             // Of a body in parts, each may have half of a secret, in which nobody finds it.
-            if !with_secrets.is_empty() && PARTS.contains(&lower.as_str()) {
+            if !with_secrets.is_empty() && PARTS.contains(&folded.as_str()) {
                 continue;
             }
-            if GATEWAY_HEADERS.contains(&lower.as_str()) || with_secrets.contains_key(&lower) {
+            if GATEWAY_HEADERS.contains(&folded.as_str()) || sent_instead.contains(&folded) {
                 continue;
             }
             let (Ok(name), Ok(value)) = (lower.parse::<HeaderName>(), HeaderValue::from_bytes(value)) else {
@@ -180,13 +188,35 @@ mod tests {
     /// Where the worker did not keep the guest from saying it.
     #[test]
     fn no_header_that_stands_for_another_method_is_sent() {
-        let said: Headers = ["X-HTTP-Method", "x-http-method-override", "X-Method-Override", "X-Method"]
-            .map(|name| (name.to_owned(), ByteBuf::from("DELETE")))
-            .into();
+        let said: Headers = [
+            "X-HTTP-Method",
+            "x-http-method-override",
+            "X-Method-Override",
+            "X-Method",
+            "X_HTTP_Method_Override",
+            "x-http_method",
+            "Content_Length",
+        ]
+        .map(|name| (name.to_owned(), ByteBuf::from("DELETE")))
+        .into();
         let headers = RequestHeaders::new(&said, &BTreeMap::new(), &BTreeMap::new()).expect("sound").map();
         let mut names: Vec<&str> = headers.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
         assert_eq!(names, ["accept-encoding", "x-method"]);
+    }
+
+    #[test]
+    fn no_header_that_a_server_may_take_for_the_secret_is_sent_beside_it() {
+        let said: Headers = ["X-Key", "x_key", "x-kEy_id", "request_range"]
+            .map(|name| (name.to_owned(), ByteBuf::from("mine")))
+            .into();
+        let with = BTreeMap::from([("x-key".to_owned(), "KEY".to_owned())]);
+        let secrets = BTreeMap::from([("KEY".to_owned(), Some(Secret::new("tOk-en-12")))]);
+        let headers = RequestHeaders::new(&said, &with, &secrets).expect("sound").map();
+        let mut names: Vec<&str> = headers.keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["accept-encoding", "x-key", "x-key_id"]);
+        assert_eq!(headers["x-key"], "tOk-en-12");
     }
 
     #[test]

@@ -16,6 +16,10 @@ use tokio::runtime::Runtime;
 /// Packed bytes that are unpacked at once: at most a thousand times as many come out.
 const STEP_BYTES: usize = 256;
 
+/// Packed bytes that an answer may have beyond twice what may come out of it: no packer needs as
+/// many, and what is packed as nothing, over and over, would never end by what comes out.
+const PACKED_MORE_BYTES: u64 = 64 << 10;
+
 /// A piece, the end, or a failure.
 type Come = Result<Option<Bytes>, reqwest::Error>;
 
@@ -25,8 +29,8 @@ pub(super) struct Unpacked {
     /// Drives the connection while somebody waits for it; taken when this is dropped.
     runtime: Option<Runtime>,
     unpacker: Option<MultiGzDecoder<Vec<u8>>>,
-    /// Whether the unpacker was given anything.
-    has_packed: bool,
+    /// Bytes that the unpacker was given.
+    packed: u64,
     blanker: Blanker,
     terms: Terms,
     /// What came and was not unpacked yet.
@@ -59,7 +63,7 @@ impl Unpacked {
             response,
             runtime: Some(runtime),
             unpacker,
-            has_packed: false,
+            packed: 0,
             blanker,
             terms,
             input: Bytes::new(),
@@ -92,7 +96,8 @@ impl Unpacked {
             None => self.input.split_to(self.input.len().min(PIECE_BYTES_MAX)).to_vec(),
             Some(unpacker) => {
                 let step = self.input.split_to(self.input.len().min(STEP_BYTES));
-                self.has_packed |= !step.is_empty();
+                self.packed += step.len() as u64;
+                check_packed(self.packed, self.terms.network.bytes.0)?;
                 unpacker.write_all(&step).map_err(|_| malformed())?;
                 std::mem::take(unpacker.get_mut())
             }
@@ -125,7 +130,7 @@ impl Unpacked {
     fn end(&mut self) -> Result<(), HttpFailure> {
         self.state = BodyState::Ended;
         // An answer without a body, as that to HEAD, is packed as nothing at all.
-        if let Some(mut unpacker) = self.unpacker.take().filter(|_| self.has_packed) {
+        if let Some(mut unpacker) = self.unpacker.take().filter(|_| self.packed > 0) {
             let cut = |_| {
                 let said = "the body is packed as gzip, and is damaged or ends too early";
                 HttpFailure::new(FailureKind::Broken, said)
@@ -138,6 +143,16 @@ impl Unpacked {
         self.output.extend(self.blanker.rest());
         Ok(())
     }
+}
+
+/// Refuses more packed bytes than those of a body that this call may have.
+fn check_packed(packed: u64, bytes_max: u64) -> Result<(), HttpFailure> {
+    let most = bytes_max.saturating_mul(2).saturating_add(PACKED_MORE_BYTES);
+    if packed <= most {
+        return Ok(());
+    }
+    let said = format!("the body has more than {most} packed bytes, for {bytes_max} that this call may have");
+    Err(HttpFailure::new(FailureKind::TooLarge, said))
 }
 
 fn malformed() -> HttpFailure {

@@ -175,11 +175,18 @@ fn packed(members: &[&[u8]]) -> Vec<u8> {
 
 /// What a guest hears of this packed body.
 fn unpacked(body: &[u8]) -> Result<Vec<u8>, HttpFailure> {
+    unpacked_within(ByteSize::mib(1), body)
+}
+
+/// The same of a call that may have so many bytes.
+fn unpacked_within(bytes: ByteSize, body: &[u8]) -> Result<Vec<u8>, HttpFailure> {
     let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n", body.len());
     let host = format!("files.test:{}", server([head.as_bytes(), body].concat()));
     let named: Vec<HostPort> = vec![host.parse().expect("a host and a port")];
     let web = resolving(named, Answers::of(&[&["127.0.0.1"]]));
-    ask(&web, &format!("http://{host}/"), &terms(&[&host], LATER)).0
+    let mut terms = terms(&[&host], LATER);
+    (terms.network.bytes, terms.allowance) = (bytes, Allowance::new(bytes.0));
+    ask(&web, &format!("http://{host}/"), &terms).0
 }
 
 #[test]
@@ -213,5 +220,16 @@ fn the_members_of_a_packed_body_count_together() {
     let half = vec![0; 512 << 10];
     assert_eq!(unpacked(&packed(&[&half, &half])).map(|body| body.len()), Ok(1 << 20));
     let failure = unpacked(&packed(&[&half, &half, b"x"])).expect_err("too much");
+    assert_eq!(failure.kind, FailureKind::TooLarge);
+}
+
+/// Each member costs work and brings nothing that would count.
+#[test]
+fn a_body_that_is_packed_as_nothing_over_and_over_is_given_up() {
+    let nothing = packed(&[b""]);
+    let members = |bytes: usize| nothing.repeat(bytes / nothing.len());
+    let bytes = ByteSize(1000);
+    assert_eq!(unpacked_within(bytes, &members(2000 + (64 << 10))), Ok(Vec::new()));
+    let failure = unpacked_within(bytes, &members(3000 + (64 << 10))).expect_err("without end");
     assert_eq!(failure.kind, FailureKind::TooLarge);
 }

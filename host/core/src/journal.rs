@@ -1,5 +1,6 @@
 //! The seam through which a durable turn remembers what its calls did.
 
+use crate::limits::ByteSize;
 use crate::message::Delivery;
 use crate::tool::ToolAnswer;
 
@@ -18,6 +19,9 @@ pub enum JournalError {
     /// There is no room for it.
     #[error("the disk is full")]
     NoSpace,
+    /// The person of the turn would have written more today than so much.
+    #[error("today's budget of {0} written bytes has no room for this call; it starts anew at 00:00 UTC")]
+    OverDayBudget(ByteSize),
     /// Another reason, as a sentence.
     #[error("{0}")]
     Failed(String),

@@ -298,7 +298,7 @@ impl Executor {
         let runner = Runner::new(self.provider.clone(), Arc::new(tools), history, self.turns, String::new());
         let read = |text: &str| action.read_answer(text);
         let id = turn.id.clone();
-        let journal: Option<Arc<dyn Journal>> = Some(Arc::new(self.store.clone()));
+        let journal: Option<Arc<dyn Journal>> = Some(Arc::new(self.day_journal()));
         let answered = runner.answer_task(turn, request, journal, &read, cancel).await;
         self.warden.outgoing().release(&id);
         answered.map_err(|failure| match failure {

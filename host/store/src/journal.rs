@@ -45,13 +45,16 @@ impl Journal for Store {
         written_bytes: u64,
     ) -> Result<(), JournalError> {
         let written = i64::try_from(written_bytes).unwrap_or(i64::MAX);
-        Ok(self.write_here(|tx| {
+        let exceeded = self.write_here(|tx| {
             let before: Option<i64> =
                 tx.query_optional("SELECT written_bytes FROM journal WHERE call_id = ?1", [call], |row| {
                     row.get(0)
                 })?;
             // A call that runs again after a crash is charged once.
-            usage::charge_written(tx, turn_of(call), written.saturating_sub(before.unwrap_or(0)))?;
+            let more = written.saturating_sub(before.unwrap_or(0));
+            if !usage::charge_written(tx, turn_of(call), more, self.day_bytes_max)? {
+                return Ok(self.day_bytes_max);
+            }
             outgoing::hold(tx, turn_of(call), &answer.attachments)?;
             let delivery = answer.delivery.as_ref();
             // Until they are handed over.
@@ -72,8 +75,10 @@ impl Journal for Store {
                     now_ms(),
                     delivery.map(|delivery| json!(delivery).to_string()),
                 ],
-            )
-        })?)
+            )?;
+            Ok(None)
+        })?;
+        exceeded.map_or(Ok(()), |budget| Err(JournalError::OverDayBudget(budget)))
     }
 
     fn ensure_own(&self) -> Result<(), JournalError> {

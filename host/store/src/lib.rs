@@ -86,6 +86,7 @@ pub use view::{
 };
 pub use voices::SPOKEN_TO_MAX;
 
+use cofferdam_core::limits::ByteSize;
 use postgres::Postgres;
 use sqlite::Sqlite;
 use std::path::PathBuf;
@@ -110,6 +111,8 @@ pub const FILE_NAME: &str = "cofferdam.db";
 #[derive(Clone)]
 pub struct Store {
     database: Arc<Database>,
+    /// Bytes that the calls of one person may write in a day, where its journal holds them to that.
+    day_bytes_max: Option<ByteSize>,
 }
 
 /// A handle that keeps no database open.
@@ -295,7 +298,15 @@ impl Store {
     fn new(engine: Engine) -> Self {
         let (taken_over, woken) = (CancellationToken::new(), watch::Sender::new(()));
         let unsure_claims = Mutex::default();
-        Self { database: Arc::new(Database { engine, taken_over, unsure_claims, woken }) }
+        let database = Arc::new(Database { engine, taken_over, unsure_claims, woken });
+        Self { database, day_bytes_max: None }
+    }
+
+    /// The same store, whose journal records no call with which its person would have written more
+    /// than this today.
+    #[must_use]
+    pub fn with_day_budget(&self, bytes: ByteSize) -> Self {
+        Self { day_bytes_max: Some(bytes), ..self.clone() }
     }
 
     /// The same store, with `refuses` asked before each commit of SQLite: one that it refuses fails
@@ -349,7 +360,7 @@ impl Store {
 impl WeakStore {
     /// The store, while somebody keeps it open.
     pub fn upgrade(&self) -> Option<Store> {
-        self.0.upgrade().map(|database| Store { database })
+        self.0.upgrade().map(|database| Store { database, day_bytes_max: None })
     }
 }
 

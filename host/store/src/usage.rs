@@ -7,6 +7,7 @@ use super::tx::{Ahead, Row, Tx};
 use super::value::params;
 use super::{Result, Store, now_ms};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
+use cofferdam_core::limits::ByteSize;
 
 pub(super) const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
@@ -52,12 +53,16 @@ pub(super) fn ask_usage(tx: &Tx<'_>, caller: &Caller, now: i64) -> Result<Ahead<
 
 /// Charges tokens to a caller, today.
 pub(super) fn charge_tokens(tx: &Tx<'_>, caller: &Caller, tokens: u64) -> Result<()> {
-    charge(tx, caller, tokens, 0)
+    if tokens == 0 {
+        return Ok(());
+    }
+    tx.run(CHARGE, params![now_ms() / DAY_MS, caller.channel, caller.sender, tokens, 0i64, 0i64, i64::MAX])
 }
 
 /// Charges written bytes to the person whose turn it is, or who began the run whose task it is, if
-/// that is known; less than 0 gives back.
-pub(super) fn charge_written(tx: &Tx<'_>, turn: &str, bytes: i64) -> Result<()> {
+/// that is known; less than 0 gives back. False, and nothing is charged, where they would have
+/// written more than `budget` today: of calls that end at once each sees what the others have.
+pub(super) fn charge_written(tx: &Tx<'_>, turn: &str, bytes: i64, budget: Option<ByteSize>) -> Result<bool> {
     let caller = |row: &Row<'_>| Ok(Caller { channel: row.get(0)?, sender: row.get(1)? });
     let of_turn = "SELECT channel, sender FROM attempt WHERE turn = ?1";
     let mut found = tx.query_optional(of_turn, [turn], caller)?;
@@ -66,17 +71,18 @@ pub(super) fn charge_written(tx: &Tx<'_>, turn: &str, bytes: i64) -> Result<()> 
     if let Some(run) = run {
         found = tx.query_optional("SELECT channel, sender FROM run WHERE run = ?1", [run], caller)?;
     }
-    found.map_or(Ok(()), |caller| charge(tx, &caller, 0, bytes))
+    let Some(caller) = found.filter(|_| bytes != 0) else { return Ok(true) };
+    // What is given back, or changes nothing, is over no budget.
+    let budget =
+        budget.filter(|_| bytes > 0).map_or(i64::MAX, |most| i64::try_from(most.0).unwrap_or(i64::MAX));
+    let day = now_ms() / DAY_MS;
+    let charge = params![day, caller.channel, caller.sender, 0i64, bytes.max(0), bytes, budget];
+    // The first ones of a day find nothing to be added to.
+    Ok(bytes <= budget && tx.execute(CHARGE, charge)? == 1)
 }
 
-fn charge(tx: &Tx<'_>, caller: &Caller, tokens: u64, bytes: i64) -> Result<()> {
-    if (tokens, bytes) == (0, 0) {
-        return Ok(());
-    }
-    tx.run(
-        "INSERT INTO usage (day, channel, sender, tokens, written_bytes) VALUES (?1, ?2, ?3, ?4, ?5)
-         ON CONFLICT (day, channel, sender) DO UPDATE SET tokens = usage.tokens + ?4, written_bytes =
-         CASE WHEN usage.written_bytes + ?6 < 0 THEN 0 ELSE usage.written_bytes + ?6 END",
-        params![now_ms() / DAY_MS, caller.channel, caller.sender, tokens, bytes.max(0), bytes],
-    )
-}
+const CHARGE: &str =
+    "INSERT INTO usage (day, channel, sender, tokens, written_bytes) VALUES (?1, ?2, ?3, ?4, ?5)
+     ON CONFLICT (day, channel, sender) DO UPDATE SET tokens = usage.tokens + ?4, written_bytes =
+     CASE WHEN usage.written_bytes + ?6 < 0 THEN 0 ELSE usage.written_bytes + ?6 END
+     WHERE ?6 <= ?7 - usage.written_bytes";

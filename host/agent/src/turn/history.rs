@@ -9,6 +9,7 @@ pub(super) use mend::{mend, not_run_result};
 use super::HistoryEntry;
 use crate::tools::Journal;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
+use cofferdam_core::limits::ByteSize;
 use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_store::{
     AttemptRow, HistoryLine, Store, StoreError, TakeUpRequest, UsedToday, WhoseTurn, now_ms,
@@ -45,9 +46,10 @@ impl History {
         }
     }
 
-    /// Where the side-effecting calls of a turn are remembered; absent where no turn is replayed.
-    pub(super) fn journal(&self) -> Option<Arc<dyn Journal>> {
-        self.is_replayed.then(|| Arc::new(self.store.clone()) as Arc<dyn Journal>)
+    /// Where the side-effecting calls of a turn are remembered, whose person may write so much in a
+    /// day; absent where no turn is replayed.
+    pub(super) fn journal(&self, day: ByteSize) -> Option<Arc<dyn Journal>> {
+        self.is_replayed.then(|| Arc::new(self.store.with_day_budget(day)) as Arc<dyn Journal>)
     }
 
     /// What was said in a session, oldest first: the latest of earlier turns, all of `turn`.

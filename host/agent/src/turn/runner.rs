@@ -163,7 +163,7 @@ impl Runner {
                 let provider = if self.is_command(&turn.text) { &*self.commands } else { &*self.provider };
                 let instructions = &self.instructions;
                 let parts = TurnServices { runner: self, provider, instructions, specs: &specs };
-                let journal = self.history.journal();
+                let journal = self.history.journal(self.limits.user_written_bytes_per_day);
                 let around = TurnOptions { turn, progress, journal, cancelled: cancel.clone() };
                 let said = Rounds::new(parts, around, talk).go_on().await;
                 infos = said.came.infos();

@@ -8,7 +8,7 @@ use cofferdam_agent::tools::CallRequest;
 use cofferdam_agent::turn::{Tools, words};
 use cofferdam_core::capability::Interface;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_store::{StoreError, now_ms};
+use cofferdam_store::{Store, StoreError, now_ms};
 use cofferdam_warden::attachments::Attachments;
 use cofferdam_workflow::{PlannedArguments, PlannedWork};
 use serde_json::{Map, Value};
@@ -33,7 +33,7 @@ impl Executor {
             session: run.session.clone(),
             attachments,
             has_reply: false,
-            journal: Some(Arc::new(self.store.clone())),
+            journal: Some(Arc::new(self.day_journal())),
             messaging: self.messaging(),
             approver: self.approver.clone(),
             cancel: cancel.clone(),
@@ -45,6 +45,11 @@ impl Executor {
         };
         self.warden.outgoing().release(&turn);
         Ok(answer?.result)
+    }
+
+    /// Where the calls of tasks are remembered, and what the day allows is held to.
+    pub(super) fn day_journal(&self) -> Store {
+        self.store.with_day_budget(self.turns.user_written_bytes_per_day)
     }
 
     /// Why a call that may write is refused today.

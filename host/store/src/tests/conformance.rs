@@ -91,6 +91,7 @@ macro_rules! conformance {
                 a_call_is_remembered_with_its_arguments
                 what_a_turn_has_written_is_known_after_a_restart
                 written_bytes_are_charged_to_whose_turn_it_is_and_once
+                calls_that_end_at_once_write_no_more_than_a_day_allows
                 what_an_open_turn_has_behind_it_is_kept_at_any_age
                 what_a_task_of_an_open_run_has_behind_it_is_kept_at_any_age
             }

@@ -22,12 +22,15 @@ pub(super) fn audit_error(error: AuditError) -> ToolError {
     ToolError::new(ErrorCode::Internal, format!("{said}; the operator finds why in the log"))
 }
 
-/// What to answer when the journal fails; `said` is what that comes to.
+/// What to answer when the journal fails or refuses; `said` is what a failure comes to.
 pub fn journal_error(said: &str, error: &JournalError) -> ToolError {
+    if let JournalError::OverDayBudget(_) = error {
+        return ToolError::new(ErrorCode::QuotaExceeded, format!("nothing was changed: {error}"));
+    }
     tracing::error!(error = error as &dyn std::error::Error, "the journal failed");
     match error {
         JournalError::NoSpace => no_space_error(said),
-        JournalError::Failed(why) => ToolError::new(ErrorCode::Internal, format!("{said}: {why}")),
+        _ => ToolError::new(ErrorCode::Internal, format!("{said}: {error}")),
     }
 }
 

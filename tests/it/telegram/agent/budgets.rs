@@ -90,6 +90,26 @@ async fn a_day_of_written_bytes_is_used_up() -> anyhow::Result<()> {
     end(world, &llm, 1)
 }
 
+/// Also where it had begun: what it would write is known at its end alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn no_call_writes_more_than_is_left_of_a_day() -> anyhow::Result<()> {
+    let step = |path: &str, content: &str| Turn::calls([write(path, content)]);
+    let turns = [
+        step("/shared/a", "12345678"),
+        step("/shared/b", "12345678"),
+        step("/shared/c", "12"),
+        Turn::say("The second did not fit."),
+    ];
+    let config = "[turns]\nuser_written_bytes_per_day = \"10 B\"\n";
+    let (world, llm) = agent_in(|home| home.config(config), turns).await?;
+    assert_eq!(world.ask(text("write")).await?, "The second did not fit.");
+    assert_eq!(outcomes(&world, "file_write"), [None, Some("quota_exceeded".to_owned()), None]);
+    assert!(!world.home.host("/shared/b").exists() && world.home.host("/shared/c").exists());
+    let told = shown(&llm.requests()[2].results()[1])["error"]["message"].to_string();
+    assert!(told.contains("nothing was changed: today's budget of 10 B written bytes has no room"), "{told}");
+    end(world, &llm, 1)
+}
+
 /// The fair queue over several calls of one turn.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn many_calls_of_one_turn_delay_nobody_else() -> anyhow::Result<()> {

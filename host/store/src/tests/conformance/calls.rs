@@ -1,6 +1,7 @@
 //! What side-effecting calls did.
 
 use super::*;
+use cofferdam_core::journal::JournalError;
 use cofferdam_core::message::Delivery;
 
 pub(super) async fn a_call_is_remembered_with_its_arguments<E: Engine>() {
@@ -57,6 +58,35 @@ pub(super) async fn written_bytes_are_charged_to_whose_turn_it_is_and_once<E: En
     writes("w-1/two/0", 4);
     writes("w-1/two/0", 4);
     assert_eq!(fixture.store.load_usage(&by, now_ms()).await.expect("known").written_bytes, 64);
+}
+
+pub(super) async fn calls_that_end_at_once_write_no_more_than_a_day_allows<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let store = fixture.store.with_day_budget(ByteSize(100));
+    store.attempt(&TurnId::new("t"), &caller("ann")).await.expect("noted");
+    store.attempt(&TurnId::new("u"), &caller("ben")).await.expect("noted");
+    let mut recording = tokio::task::JoinSet::new();
+    for n in 0..8 {
+        let store = store.clone();
+        recording.spawn_blocking(move || store.record(&format!("t/{n}"), "h", &json!({}).into(), 30));
+    }
+    let over = Err(JournalError::OverDayBudget(ByteSize(100)));
+    let mut recorded = 0;
+    while let Some(ended) = recording.join_next().await {
+        let ended = ended.expect("no panic");
+        assert!(ended.is_ok() || ended == over, "{ended:?}");
+        recorded += usize::from(ended.is_ok());
+    }
+    assert_eq!((recorded, fixture.used("ann").await), (3, (0, 90)));
+    let writes = |call: &str, bytes| store.record(call, "h", &json!({}).into(), bytes);
+    assert_eq!(writes("t/8", 11), over);
+    assert_eq!(store.load_earlier("t/8", "h").expect("it").answer, None, "it has not happened");
+    // What is left fits, again after a crash and with less as well.
+    for bytes in [10, 10, 4] {
+        assert_eq!(writes("t/8", bytes), Ok(()));
+    }
+    // The first call of somebody's day may be too large, too.
+    assert_eq!((writes("u/0", 101), writes("u/0", 100)), (over, Ok(())));
 }
 
 pub(super) async fn what_an_open_turn_has_behind_it_is_kept_at_any_age<E: Engine>() {

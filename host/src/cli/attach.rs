@@ -9,6 +9,7 @@ use cofferdam_core::text::escape_deceptive_json;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::Shutdown;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -87,31 +88,75 @@ pub(super) fn ask(
     words: &[u8],
     files: &mut [(AttachFile, std::fs::File)],
 ) -> anyhow::Result<AttachAnswer> {
-    // What is refused before it is read has been answered all the same.
     let sent = send(&stream, asked, words, files);
+    // The gateway would wait for what does not come any more, and serve nobody else meanwhile.
+    let ended = stream.shutdown(Shutdown::Write);
+    if let Ok(Some(changed)) = &sent {
+        anyhow::bail!("{changed} changed while it was read; try again");
+    }
+    // What is refused before it is read has been answered all the same.
     let mut line = String::new();
     let read = BufReader::new(&stream).take(HEAD_BYTES_MAX).read_line(&mut line);
     match serde_json::from_str(&line) {
         Ok(answer) => Ok(answer),
         Err(_) => {
-            sent.context("not all of it reached the gateway")?;
+            sent.and(ended).context("not all of it reached the gateway")?;
             read.context("the gateway did not answer")?;
             anyhow::bail!("the gateway ended without an answer; look into its log, and try again")
         }
     }
 }
 
+/// Sends it all; up to a file that has fewer bytes now than was said, which is returned.
 fn send(
     mut stream: &UnixStream,
     asked: &AttachRequest,
     words: &[u8],
     files: &mut [(AttachFile, std::fs::File)],
-) -> anyhow::Result<()> {
+) -> std::io::Result<Option<String>> {
     writeln!(stream, "{}", serde_json::to_string(asked)?)?;
     stream.write_all(words)?;
     for (said, file) in files {
         let copied = std::io::copy(&mut file.take(said.bytes), &mut stream)?;
-        anyhow::ensure!(copied == said.bytes, "{} changed while it was read; try again", said.name);
+        if copied != said.bytes {
+            return Ok(Some(said.name.clone()));
+        }
     }
-    Ok(stream.shutdown(std::net::Shutdown::Write)?)
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_file_that_changes_while_it_is_sent_keeps_nobody_waiting() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("report.txt");
+        for (now, heard, told) in [
+            ("six", "six", "report.txt changed while it was read; try again"),
+            // What came to it later is not sent.
+            (
+                "six by and more",
+                "six by",
+                "the gateway ended without an answer; look into its log, and try again",
+            ),
+        ] {
+            std::fs::write(&path, "six by").expect("written");
+            let mut files = vec![open(&path).expect("a file")];
+            std::fs::write(&path, now).expect("written");
+            let asked = AttachRequest {
+                files: files.iter().map(|(file, _)| file.clone()).collect(),
+                ..AttachRequest::default()
+            };
+            let (stream, gateway) = UnixStream::pair().expect("a pair");
+            gateway.set_read_timeout(Some(Duration::from_secs(10))).expect("a time");
+            let hears = std::thread::spawn(move || std::io::read_to_string(gateway));
+            let error = ask(stream, &asked, b"", &mut files).expect_err("nothing is added");
+            assert_eq!(error.to_string(), told);
+            let sent = hears.join().expect("no panic").expect("it comes to an end");
+            assert_eq!(sent.split_once('\n').map(|(_, bytes)| bytes), Some(heard));
+        }
+    }
 }

@@ -44,6 +44,7 @@ fn a_person_is_asked_while_the_call_waits() -> anyhow::Result<()> {
         (json!({ "result": { "action": "decline" } }), Some("approval_denied")),
         (json!({ "result": { "action": "cancel" } }), Some("approval_denied")),
         (json!({ "error": { "code": -32601, "message": "no" } }), Some("approval_required")),
+        (json!({ "error": { "code": -32601, "message": "no".repeat(1 << 20) } }), Some("approval_required")),
     ] {
         let mut server = Server::start(&home, json!({ "elicitation": {} }))?;
         let id = server.begin("tools/call", write("approved"))?;
@@ -60,7 +61,12 @@ fn a_person_is_asked_while_the_call_waits() -> anyhow::Result<()> {
         let result = server.answer(id)?["result"].clone();
         match code {
             None => ensure!(result["isError"] == false, "{result}"),
-            Some(code) => drop(refused(&result, code)?),
+            Some(code) => {
+                // Of the client's own words 400 bytes are told; any error may have 2048.
+                let said = refused(&result, code)?;
+                let bytes = (said.len(), result.to_string().len());
+                ensure!(bytes.0 < 600 && bytes.1 < 2048, "{bytes:?}");
+            }
         }
         server.end()?;
     }

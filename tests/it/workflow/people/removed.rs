@@ -2,11 +2,11 @@
 //! schedule begin one for somebody who is not served.
 
 use super::approve::{PUBLISH, press, question};
-use super::{ASK, BEN, EVE, PATIENCE, World};
+use super::{ANN, ASK, BEN, EVE, PATIENCE, World};
 use serde_json::json;
 use std::time::{Duration, Instant};
 use support::serving::Serving;
-use support::telegram::{Fault, Incoming, Pushed, SentMessage};
+use support::telegram::{Fault, Incoming, Media, Pushed, SentMessage};
 
 pub(super) fn database(world: &World) -> anyhow::Result<rusqlite::Connection> {
     Ok(rusqlite::Connection::open(world.home.state().join("cofferdam.db"))?)
@@ -183,6 +183,41 @@ async fn a_run_whose_channel_is_not_configured_any_more_fails_and_can_be_resumed
     assert_eq!(world.home.run(&["workflow", "resume", &world.run_id()]).code, Some(4));
     world.start()?;
     assert_eq!(world.stands("done").await?["output"], "They say: noon");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_tool_of_a_run_has_no_files_of_a_channel_that_is_gone_until_it_is_back() -> anyhow::Result<()> {
+    let workflow = "workflow: collect\non: { command: collect }\ntasks:\n\
+        \x20 - { id: ask, send: { to: \"telegram:5000000002\", text: \"The plan, please.\" } }\n\
+        \x20 - { id: answer, wait: { reply_to: ask, timeout: 1h } }\n\
+        \x20 - { id: ok, approve: { text: \"Keep it?\", timeout: 1h } }\n\
+        \x20 - { id: keep, tool: attachment_save, with: { index: 0, path: /shared/plan.txt } }\n";
+    let mut world = World::running(&[workflow]).await?;
+    world.ask("/collect");
+    let message = world.said_to(BEN, "The plan, please.").await?;
+    let plan = Media::with_content("plan", "the plan").name("plan.txt");
+    world.server.push(Incoming::private(BEN).document(plan).reply_to(&message.message));
+    let shown = question(&world).await?;
+    world.kill();
+    // As if the reply had come over Discord, which is not configured.
+    let came_over = "SELECT channel FROM run_message";
+    let channel: String = database(&world)?.query_row(came_over, [], |row| row.get(0))?;
+    database(&world)?.execute("UPDATE run_message SET channel = 'discord-1'", [])?;
+    world.start()?;
+    world.server.push(press(ANN, &shown, 0));
+    let failed = world.stands("failed").await?;
+    let error = &failed["error"];
+    assert_eq!((&error["code"], &error["task"]), (&json!("recipient_denied"), &json!("keep")));
+    let message = error["message"].as_str().expect("words");
+    assert!(message.contains("[channels.discord] is not configured any more"), "{message}");
+    assert!(!world.home.host("/shared/plan.txt").exists());
+    world.kill();
+    database(&world)?.execute("UPDATE run_message SET channel = ?1", [channel])?;
+    assert_eq!(world.home.run(&["workflow", "resume", &world.run_id()]).code, Some(4));
+    world.start()?;
+    world.stands("done").await?;
+    assert_eq!(std::fs::read(world.home.host("/shared/plan.txt"))?, b"the plan");
     Ok(())
 }
 

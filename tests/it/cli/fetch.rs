@@ -193,6 +193,26 @@ async fn a_fetched_component_loads_and_runs_without_any_network() -> anyhow::Res
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_to_run_next_is_written_for_a_shell() -> anyhow::Result<()> {
+    let registry = Registry::start().await?;
+    let reference = registry.push(NAME, &guests::bytes("minimal"));
+    let home = unsigned(&reference);
+    let state = home.dir().join("it's $(touch owned); state");
+    let mut command = home.command(&["tool", "fetch", "--plain-http"]);
+    let ran = Ran::from(command.env("COFFERDAM_STATE_DIR", &state).output()?);
+    let next = ran.stdout.lines().find_map(|line| line.strip_prefix("  look at it: cofferdam "));
+    let next = next.unwrap_or_else(|| panic!("{ran:?}"));
+    let mut shell = Command::new("sh");
+    let read = shell.current_dir(home.dir()).args(["-c", &format!("printf '%s\\n' {next}")]).output()?;
+    let name = format!("{}.wasm", sha256_of(&reference).replace(':', "-"));
+    let file = state.join("components").join(name);
+    assert!(file.exists(), "{ran:?}");
+    assert_eq!(String::from_utf8(read.stdout)?, format!("tool\ninspect\n{}\n", file.display()), "{next}");
+    assert!(!home.dir().join("owned").exists());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_kept_and_was_changed_does_not_load() -> anyhow::Result<()> {
     let registry = Registry::start().await?;
     let reference = registry.push(NAME, &guests::bytes("minimal"));

@@ -64,6 +64,11 @@ impl Rules {
         Self { approvers, expires: approvals.expires.0, are_named: false }
     }
 
+    /// How long an approval waits, in milliseconds.
+    fn expires_ms(&self) -> i64 {
+        i64::try_from(self.expires.as_millis()).unwrap_or(i64::MAX)
+    }
+
     /// Whether a person may decide over what `asker` asked for.
     fn may_decide(&self, person: &str, asker: Option<&str>) -> bool {
         match self.approvers.as_slice() {
@@ -102,7 +107,7 @@ impl ApprovalService {
         Self { rules, ..self.clone() }
     }
 
-    /// The same for questions that one person alone decides, for so long.
+    /// The same for questions that one person alone decides, for so long once they are shown.
     #[must_use]
     pub fn of_one(&self, person: &str, expires: Duration) -> Self {
         let rules = Rules { approvers: vec![person.to_owned()], expires, are_named: true };

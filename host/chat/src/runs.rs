@@ -64,7 +64,7 @@ pub trait Messenger: Send + Sync {
     /// Has a stored answer sent, once, behind what is said there before it.
     async fn answer(&self, reply: StoredReply);
 
-    /// Asks somebody in private, who alone decides, for so long.
+    /// Asks somebody in private, who alone decides, for so long once it is shown to them.
     ///
     /// # Errors
     /// [`UnreachableReason`].

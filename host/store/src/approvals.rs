@@ -90,6 +90,31 @@ impl Store {
         .await
     }
 
+    /// Has the time of an approval begin now, unless it is decided, or noted as shown; and that of
+    /// the task of a run which waits for it.
+    pub async fn restart_approval(&self, id: &str, patience: i64) -> Result<()> {
+        let id = id.to_owned();
+        self.write(move |tx| {
+            let now = now_ms();
+            let restarted = tx.query_rows(
+                "UPDATE approval SET expires_at = ?2 WHERE id = ?1 AND state = 'asked' AND message IS NULL
+                 RETURNING call_id",
+                params![id, now.saturating_add(patience)],
+                |row| row.get::<String>(0),
+            )?;
+            for call in restarted {
+                let run = call.split_once('/').map_or("", |(run, _)| run);
+                tx.run(
+                    "UPDATE run_task SET waits_until = ?2 + patience
+                     WHERE run = ?1 AND state = 'running' AND waits_of IS NULL AND waits_until IS NOT NULL",
+                    params![run, now],
+                )?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
     /// Notes the platform's id of the message that shows it.
     pub async fn mark_approval_shown(&self, id: &str, message: &str) -> Result<()> {
         self.run("UPDATE approval SET message = ?2 WHERE id = ?1", [id, message]).await

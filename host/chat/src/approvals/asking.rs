@@ -54,6 +54,9 @@ pub type Changing = Pin<Box<dyn Future<Output = bool> + Send>>;
 /// late all the same.
 const EDITS_MAX: u32 = 12;
 
+/// After this it is looked whether a question to one person, whose time begins then, is shown.
+const UNSHOWN_LOOK: Duration = Duration::from_secs(1);
+
 /// How long a question that ends is waited for while it is being sent: one that comes to stand
 /// there has choices, which must go.
 const IN_FLIGHT_MAX: Duration = Duration::from_secs(5);
@@ -167,14 +170,13 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
         let Ok(id) = new_name() else {
             return Some(Decision::Unasked("the system gives no random numbers".to_owned()));
         };
-        let expires_ms = i64::try_from(rules.expires.as_millis()).unwrap_or(i64::MAX);
         let new = NewApproval {
             id,
             channel: self.approvals.channel.clone(),
             call: approval.call.as_str().to_owned(),
             sha256: approval.sha256.clone(),
             place: place.to_text(),
-            expires_at: now_ms().saturating_add(expires_ms),
+            expires_at: now_ms().saturating_add(rules.expires_ms()),
         };
         let (asked, outdated) =
             store_retry.store_until_done("note an approval", || store.ask(new.clone())).await?;
@@ -212,7 +214,10 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
         tokio::pin!(waited);
         let ends = tokio::select! {
             waited = &mut waited => return waited,
-            () = tokio::time::sleep(left) => ApprovalState::Expired,
+            expired = self.await_expiry(&id, left) => {
+                expired?;
+                ApprovalState::Expired
+            }
             () = cancel.cancelled() => {
                 if self.approvals.stop.now.is_cancelled() {
                     return None;
@@ -225,6 +230,34 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
             return Some(settled);
         }
         self.end(&id, ends).await
+    }
+
+    /// Returns once its time is over. That of a question to one person, who may be out of reach for
+    /// long, begins once it is shown. `None` once the program stops.
+    async fn await_expiry(&self, id: &str, mut left: Duration) -> Option<()> {
+        let ApprovalService { store, store_retry, rules, .. } = &self.approvals;
+        loop {
+            tokio::time::sleep(left).await;
+            if !rules.are_named {
+                return Some(());
+            }
+            let asked = store_retry.store_until_done("look up an approval", || store.approval(id)).await??;
+            if asked.message.is_some() {
+                tokio::time::sleep(time_left(asked.expires_at, now_ms(), rules.expires)).await;
+                return Some(());
+            }
+            left = rules.expires.max(UNSHOWN_LOOK);
+        }
+    }
+
+    /// Has the time of a question to one person begin now, unless it is noted as shown.
+    async fn begin_time(&self, id: &str) -> Option<()> {
+        let ApprovalService { store, store_retry, rules, .. } = &self.approvals;
+        if !rules.are_named {
+            return Some(());
+        }
+        let begin = || store.restart_approval(id, rules.expires_ms());
+        store_retry.store_until_done("begin the time of an approval", begin).await
     }
 
     /// Shows it, unless it was shown before a restart, and waits for somebody's decision. None once
@@ -283,7 +316,10 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
         loop {
             // A pause may have been longer than the lease: then another node asks.
             self.approvals.ensure_lease().await?;
-            let pause = match self.board.show(id, approval).await {
+            let shown = self.board.show(id, approval).await;
+            // Where the answer was lost it may be there all the same.
+            self.begin_time(id).await?;
+            let pause = match shown {
                 Err(SendError::Later(pause)) => pause,
                 Err(SendError::Unreachable(_) | SendError::TooSlow(_)) => Duration::ZERO,
                 settled => return Some(settled),

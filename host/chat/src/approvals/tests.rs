@@ -75,9 +75,13 @@ fn asked(approvers: &[&str], expires: Duration) -> Fixture {
 
 /// The same where so many questions are shown.
 fn slowly(approvers: &[&str], expires: Duration, sent: usize) -> Fixture {
+    let approvers = approvers.iter().map(ToString::to_string).collect();
+    asked_under(Rules { approvers, expires, are_named: false }, sent)
+}
+
+/// The same under these rules.
+fn asked_under(rules: Rules, sent: usize) -> Fixture {
     let (stop, cancel) = (Stop::default(), CancellationToken::new());
-    let rules =
-        Rules { approvers: approvers.iter().map(ToString::to_string).collect(), expires, are_named: false };
     let store_retry = StoreRetry::new(stop.soon.clone(), |_| {});
     let approvals = ApprovalService::new(
         Store::in_memory().expect("a store"),
@@ -197,6 +201,24 @@ async fn a_question_for_one_person_waits_for_them_whatever_else_is_configured() 
     let place = r#"{"chat":"here","approvers":["2"],"asker":"ann","named":true}"#;
     assert!(own.can_be_decided(place) && !own.can_be_decided(&place.replace("true", "false")));
     fixture.shown().await;
+}
+
+#[tokio::test]
+async fn the_time_of_a_question_for_one_person_begins_once_it_is_shown() {
+    let (approvers, expires) = (vec!["2".to_owned()], Duration::from_millis(50));
+    let mut fixture = asked_under(Rules { approvers, expires, are_named: true }, 0);
+    let id = fixture.shown.recv().await.expect("it is being sent");
+    let store = fixture.approvals.store.clone();
+    let row = async || store.approval(&id).await.expect("the store").expect("asked");
+    let first = row().await.expires_at;
+    tokio::time::sleep(expires * 3).await;
+    fixture.sent.add_permits(1);
+    while row().await.message.is_none() {
+        tokio::task::yield_now().await;
+    }
+    assert!(row().await.expires_at >= first + 100, "all of its time is left");
+    let changed = vec!["message: ⌛ Expired: nobody decided in time. Nothing was changed.".to_owned()];
+    assert_eq!(fixture.ended().await, (Decision::Expired, changed));
 }
 
 #[tokio::test]

@@ -12,7 +12,6 @@ use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::{NewWait, WaitState, now_ms};
 use cofferdam_workflow::ApproveWork;
 use serde_json::{Map, Value, json};
-use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 impl Executor {
@@ -38,8 +37,8 @@ impl Executor {
         let patience = i64::try_from(ready.timeout.0.as_millis()).unwrap_or(i64::MAX);
         let (id, asked) = (run.id.clone(), from.to_string());
         let new = NewWait { run: id, task: n, of: None, from: asked, patience, is_awaited_later: false };
-        let left = self.begin_question(run, new).await?;
-        let approver = retry_reach(|| messenger.approver(&from.sender, left), cancel).await?;
+        self.begin_question(run, new).await?;
+        let approver = retry_reach(|| messenger.approver(&from.sender, ready.timeout.0), cancel).await?;
         let turn = turn_of(run, &run.plan.tasks[n].id);
         // Of what was given: a run that goes on may know other secrets, and asks once.
         let told = json!([from.to_string(), ready.text]).to_string();
@@ -74,15 +73,12 @@ impl Executor {
         }
     }
 
-    /// Notes that a question is asked, and how long it still is.
-    async fn begin_question(&self, run: &PreparedRun, new: NewWait) -> Result<Duration, ExecuteError> {
-        let WaitState::Open { begins, until } = self.store.wait(new, now_ms()).await? else {
-            return Ok(Duration::ZERO);
-        };
-        if begins {
+    /// Notes that a question is asked; how long it still is, its approval says.
+    async fn begin_question(&self, run: &PreparedRun, new: NewWait) -> Result<(), ExecuteError> {
+        if let WaitState::Open { begins: true, .. } = self.store.wait(new, now_ms()).await? {
             self.note(run, WorkflowState::Waiting, None)?;
         }
-        Ok(Duration::from_millis(u64::try_from(until - now_ms()).unwrap_or(0)))
+        Ok(())
     }
 
     /// The decision; the question outlasts a stop of the program, and not the end of the run.

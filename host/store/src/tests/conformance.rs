@@ -85,6 +85,7 @@ macro_rules! conformance {
                 what_a_call_asks_now_withdraws_what_it_asked_before
                 what_was_denied_is_asked_anew_once_its_run_is_opened_again
                 an_approval_follows_a_clock_that_is_set
+                the_time_of_an_approval_begins_anew_until_it_is_shown
                 approved_paths_are_each_persons_and_tools_own_and_forgotten_in_time
             }
             calls {

@@ -146,6 +146,30 @@ pub(super) async fn an_approval_follows_a_clock_that_is_set<E: Engine>() {
     assert_eq!(store.approval(&denied.id).await.expect("it"), before, "it is over");
 }
 
+pub(super) async fn the_time_of_an_approval_begins_anew_until_it_is_shown<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let store = &fixture.store;
+    let (hour, began) = (super::waits::HOUR, now_ms());
+    assert!(store.begin_run(super::waits::run("w-1"), 9).await.expect("begun"));
+    store.begin_task("w-1", 0).await.expect("begun");
+    let wait = NewWait { task: 0, of: None, ..super::waits::wait("w-1") };
+    // Nobody could be reached for an hour.
+    let waits = store.wait(wait.clone(), began - hour).await.expect("waits");
+    assert_eq!(waits, WaitState::Open { begins: true, until: began });
+    let late = NewApproval { expires_at: began, ..approval("w-1/ok/0", "a") };
+    let (asked, _) = store.ask(late).await.expect("it");
+    store.restart_approval(&asked.id, hour).await.expect("it");
+    let until = store.approval(&asked.id).await.expect("it").expect("there").expires_at;
+    assert!(until >= began + hour, "{until}");
+    let waits = store.wait(wait.clone(), began).await.expect("waits");
+    assert_eq!(waits, WaitState::Open { begins: false, until });
+    store.mark_approval_shown(&asked.id, "77").await.expect("it");
+    store.restart_approval(&asked.id, 2 * hour).await.expect("it");
+    let shown = store.approval(&asked.id).await.expect("it").expect("there");
+    assert_eq!((shown.expires_at, shown.state), (until, ApprovalState::Asked), "its time runs");
+    assert_eq!(store.wait(wait, began).await.expect("waits"), WaitState::Open { begins: false, until });
+}
+
 pub(super) async fn approved_paths_are_each_persons_and_tools_own_and_forgotten_in_time<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let of = |sender: &str, tool: &str| ApprovedPaths {

@@ -210,6 +210,16 @@ impl Store {
     }
 }
 
+/// Withdraws what the calls of a turn that is over have asked: it may have been replayed, and have
+/// ended before it came to them.
+pub(super) fn withdraw_asked(tx: &Tx<'_>, turn: &str) -> Result<()> {
+    // What follows `/` is `0`, so that an index finds all between.
+    tx.run(
+        "UPDATE approval SET state = 'withdrawn' WHERE state = 'asked' AND call_id > ?1 AND call_id < ?2",
+        [format!("{turn}/"), format!("{turn}0")],
+    )
+}
+
 fn find(tx: &Tx<'_>, id: &str) -> Result<Option<ApprovalRow>> {
     tx.query_optional(
         "SELECT id, place, message, state, decided_by, expires_at FROM approval WHERE id = ?1",

@@ -7,8 +7,8 @@ use super::tx::{Row, Tx};
 use super::value::{ToValue, params};
 use super::{
     AlbumPart, AlbumStanding, BoundTurn, Headers, NewUpdate, PersistResult, Result, Store, StoreError,
-    Stranger, Update, UpdateClaim, UpdateFate, attempts, claims, cluster, now_ms, outgoing, placeholder,
-    runs, steering,
+    Stranger, Update, UpdateClaim, UpdateFate, approvals, attempts, claims, cluster, now_ms, outgoing,
+    placeholder, runs, steering,
 };
 use cofferdam_core::id::TurnId;
 use cofferdam_core::lock::lock;
@@ -98,15 +98,17 @@ impl Store {
 const MARK_DONE: &str = "UPDATE inbox SET done_at = ?2, raw = CASE WHEN album IS NULL THEN '' ELSE raw END
      WHERE turn = ?1 AND done_at IS NULL";
 
-/// Marks a turn's updates as done.
+/// Marks a turn's updates as done; it asks nothing any more.
 pub(super) fn mark_done(tx: &Tx<'_>, turn: &str, now: i64) -> Result<()> {
     tx.run(MARK_DONE, params![turn, now])?;
+    approvals::withdraw_asked(tx, turn)?;
     attempts::forget(tx, turn)
 }
 
 /// The same; how many were not.
 pub(super) fn count_done(tx: &Tx<'_>, turn: &str, now: i64) -> Result<usize> {
     let done = tx.execute(MARK_DONE, params![turn, now])?;
+    approvals::withdraw_asked(tx, turn)?;
     attempts::forget(tx, turn)?;
     Ok(done)
 }

@@ -86,6 +86,7 @@ macro_rules! conformance {
                 what_was_denied_is_asked_anew_once_its_run_is_opened_again
                 an_approval_follows_a_clock_that_is_set
                 the_time_of_an_approval_begins_anew_until_it_is_shown
+                what_a_turn_has_asked_is_withdrawn_with_its_end
                 approved_paths_are_each_persons_and_tools_own_and_forgotten_in_time
             }
             calls {

@@ -170,6 +170,33 @@ pub(super) async fn the_time_of_an_approval_begins_anew_until_it_is_shown<E: Eng
     assert_eq!(store.wait(wait, began).await.expect("waits"), WaitState::Open { begins: false, until });
 }
 
+pub(super) async fn what_a_turn_has_asked_is_withdrawn_with_its_end<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let store = &fixture.store;
+    // The name of one is the beginning of another's.
+    let (ended, dismissed, open) = (fixture.bound(1).await, fixture.bound(2).await, fixture.bound(11).await);
+    for turn in [&ended, &dismissed, &open] {
+        let (asked, _) = store.ask(approval(turn.call(0).as_str(), "a")).await.expect("it");
+        store.mark_approval_shown(&asked.id, "77").await.expect("it");
+    }
+    let (decided, _) = store.ask(approval(ended.call(1).as_str(), "a")).await.expect("it");
+    store.decide(&decided.id, ApprovalState::Approved, Some("7".into())).await.expect("it");
+    store.end(CHANNEL, &ended, text_reply(&["x"])).await.expect("ended");
+    store.dismiss(&dismissed).await.expect("ended");
+    let id_of = |turn: &TurnId| format!("id of {} a", turn.call(0).as_str());
+    for (id, state) in [
+        (id_of(&ended), ApprovalState::Withdrawn),
+        (id_of(&dismissed), ApprovalState::Withdrawn),
+        (id_of(&open), ApprovalState::Asked),
+        (decided.id, ApprovalState::Approved),
+    ] {
+        let found = store.approval(&id).await.expect("it").map(|row| row.state);
+        assert_eq!(found, Some(state), "{id}");
+    }
+    let choices = store.open_choices(CHANNEL).await.expect("it");
+    assert_eq!(choices.len(), 2, "a start takes their choices away: {choices:?}");
+}
+
 pub(super) async fn approved_paths_are_each_persons_and_tools_own_and_forgotten_in_time<E: Engine>() {
     let fixture = Fixture::<E>::new();
     let of = |sender: &str, tool: &str| ApprovedPaths {

@@ -121,6 +121,11 @@ fn parse(text: &str) -> Result<RpcFrame, RefusedMessage> {
         return Err(without_id(ErrorData::invalid_request(said, None)));
     }
     let envelope: RpcEnvelope<'_> = serde_json::from_str(text).map_err(|e| without_id(unreadable(&e)))?;
+    // It tells of something that this server sent, its errors too: two sides that answered each
+    // other's would not come to an end.
+    if envelope.method.is_none() && envelope.error.is_some() {
+        return Ok(unanswerable(text));
+    }
     let invalid = |said: &str| ErrorData::invalid_request(said.to_owned(), None);
     let id = match envelope.id {
         None => None,
@@ -137,7 +142,7 @@ fn parse(text: &str) -> Result<RpcFrame, RefusedMessage> {
         return Err(refused(invalid(r#"write "jsonrpc": "2.0""#)));
     }
     let Some(method) = envelope.method else {
-        if id.is_some() && (envelope.result.is_some() || envelope.error.is_some()) {
+        if id.is_some() && envelope.result.is_some() {
             if is_too_intricate(text, None) {
                 return Err(without_id(invalid(&too_intricate())));
             }
@@ -148,7 +153,7 @@ fn parse(text: &str) -> Result<RpcFrame, RefusedMessage> {
     let Ok(method) = serde_json::from_str::<String>(method.get()) else {
         return Err(refused(invalid("method must be a string")));
     };
-    let Some(request_id) = id.clone() else { return Ok(notification(text)) };
+    let Some(request_id) = id.clone() else { return Ok(unanswerable(text)) };
     let params = envelope.params.map(RawValue::get).filter(|params| *params != "null");
     if params.is_some_and(|params| !params.starts_with('{')) {
         let said = "params must be an object, with each parameter by its name";
@@ -170,8 +175,8 @@ fn parse(text: &str) -> Result<RpcFrame, RefusedMessage> {
     serde_json::from_str(text).map_err(wrong).and_then(request).map_err(refused)
 }
 
-/// It is never answered, however wrong it is.
-fn notification(text: &str) -> RpcFrame {
+/// A notification, or an error: never answered, however wrong it is.
+fn unanswerable(text: &str) -> RpcFrame {
     if is_too_intricate(text, None) {
         return RpcFrame::Ignored;
     }
@@ -448,6 +453,29 @@ mod tests {
     fn what_is_never_answered_is_ignored() {
         for text in ["", "  ", "\r", "\u{feff}"] {
             assert!(matches!(read(text.as_bytes()), RpcFrame::Ignored), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_error_is_never_answered() {
+        let error = r#""error":{"code":-32600,"message":"no"}"#;
+        for text in [
+            format!(r#"{{"jsonrpc":"2.0",{error}}}"#),
+            format!(r#"{{"jsonrpc":"2.0","id":7,{error}}}"#),
+            format!(r#"{{"jsonrpc":"2.0","id":null,{error}}}"#),
+        ] {
+            let taken = read(text.as_bytes());
+            assert!(matches!(taken, RpcFrame::Message(_)), "{text}: {taken:?}");
+        }
+        for text in [
+            format!(r#"{{{error}}}"#),
+            format!(r#"{{"jsonrpc":"1.0","id":7,{error}}}"#),
+            format!(r#"{{"jsonrpc":"2.0","id":1.5,{error}}}"#),
+            format!(r#"{{"jsonrpc":"2.0","result":{{}},{error}}}"#),
+            r#"{"jsonrpc":"2.0","id":null,"error":null}"#.to_owned(),
+        ] {
+            let taken = read(text.as_bytes());
+            assert!(matches!(taken, RpcFrame::Ignored), "{text}: {taken:?}");
         }
     }
 

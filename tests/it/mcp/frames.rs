@@ -47,7 +47,7 @@ fn odd_lines_are_answered_or_ignored_and_the_next_request_works() -> anyhow::Res
         ensure!(answer["error"]["code"] == *code && answer["id"] == *id, "{shown}: {answer}");
         server.is_well().with_context(|| shown.into_owned())?;
     }
-    let ignored: [&[u8]; 9] = [
+    let ignored: [&[u8]; 11] = [
         b"",
         b"   ",
         b"\r",
@@ -57,6 +57,9 @@ fn odd_lines_are_answered_or_ignored_and_the_next_request_works() -> anyhow::Res
         b"{\"jsonrpc\":\"2.0\",\"method\":\"tools/list\"}",
         b"{\"jsonrpc\":\"2.0\",\"id\":\"none\",\"result\":{}}",
         b"{\"jsonrpc\":\"2.0\",\"id\":\"none\",\"error\":{\"code\":1,\"message\":\"x\"}}",
+        // What a client says of a message of the server's that it cannot read.
+        b"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"x\"}}",
+        b"{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32600,\"message\":\"x\"}}",
     ];
     for line in ignored {
         server.write(line)?;

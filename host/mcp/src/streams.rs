@@ -182,14 +182,34 @@ impl MessageRoom {
     }
 }
 
-fn write_left(mut output: File, mut going: Receiver<Vec<u8>>, waiting: &AtomicUsize) {
+fn write_left(output: File, mut going: Receiver<Vec<u8>>, waiting: &AtomicUsize) {
     while let Some(message) = going.blocking_recv() {
-        if let Err(error) = output.write_all(&message) {
+        if let Err(error) = write_patiently(&output, &message) {
             tracing::debug!(%error, "nobody reads standard output any more");
             return;
         }
         waiting.fetch_sub(1, Ordering::AcqRel);
     }
+}
+
+/// Writes all of it. The stream may have been made one that does not wait by itself.
+fn write_patiently(mut output: &File, mut message: &[u8]) -> io::Result<()> {
+    while !message.is_empty() {
+        match output.write(message) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(written) => message = &message[written..],
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                let mut asked = [PollFd::new(output, PollFlags::OUT)];
+                match poll(&mut asked, None) {
+                    Ok(_) | Err(Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -210,9 +230,15 @@ mod tests {
         (ours.into(), theirs.into())
     }
 
+    /// The same ends, of which the one that is written to does not wait by itself.
+    fn hasty((read_end, write_end): (OwnedFd, OwnedFd)) -> (OwnedFd, OwnedFd) {
+        rustix::io::ioctl_fionbio(&write_end, true).expect("ours");
+        (read_end, write_end)
+    }
+
     #[tokio::test]
     async fn messages_come_out_whole_and_in_order_however_slowly_they_are_read() {
-        for (read_end, write_end) in [pipe(), sockets()] {
+        for (read_end, write_end) in [pipe(), sockets(), hasty(pipe()), hasty(sockets())] {
             let (output, all_written) = Output::new(write_end).expect("made");
             // Some fit into a pipe at once, some do not.
             let sizes = [10_usize, 300_000, 1, 70_000, 5, 65_536, 0, 9];

@@ -75,9 +75,11 @@ fn modern(schema: &Value) -> Value {
             let tuple = fields.get("items").is_some_and(Value::is_array);
             let field = |(key, value): (&String, &Value)| match (key.as_str(), value) {
                 // Values, which say what they say.
-                ("enum" | "const" | "default" | "examples", _) => (key.clone(), value.clone()),
+                ("enum" | "const" | "default" | "example" | "examples" | "dependentRequired", _) => {
+                    (key.clone(), value.clone())
+                }
                 // By names, which are no keywords.
-                ("properties" | "$defs" | "definitions", Value::Object(schemas)) => {
+                ("properties" | "patternProperties" | "$defs" | "definitions", Value::Object(schemas)) => {
                     let named = schemas.iter().map(|(name, schema)| (name.clone(), modern(schema)));
                     (key.clone(), Value::Object(named.collect()))
                 }
@@ -119,8 +121,13 @@ mod tests {
                 "type": "object",
                 "properties": {
                     "items": list, "enum": { "anyOf": [list] }, "additionalItems": { "type": "null" },
-                    "$schema": { "default": { "items": [1], "additionalItems": 2 } },
+                    "$schema": {
+                        "default": { "items": [1], "additionalItems": 2 },
+                        "example": { "items": [1], "$schema": 2 },
+                    },
                 },
+                "patternProperties": { "const": list, "$schema": { "type": "null" } },
+                "dependentRequired": { "items": ["enum"], "$schema": ["items"] },
                 "$defs": { "a": { "type": "array", "items": list } },
             })
         };

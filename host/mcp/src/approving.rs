@@ -9,8 +9,9 @@ use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::lock::lock;
 use cofferdam_core::text::one_line;
 use rmcp::model::{
-    ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
-    ErrorData, InputRequest, InputRequests, InputRequiredResult, InputResponses, ServerRequest,
+    CancelledNotificationParam, ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult,
+    ElicitationAction, ElicitationSchema, ErrorData, InputRequest, InputRequests, InputRequiredResult,
+    InputResponses, RequestId, ServerRequest,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RoleServer, ServiceError};
 use std::collections::{BTreeMap, VecDeque};
@@ -34,9 +35,12 @@ pub(crate) struct Elicitation {
 impl Approver for Elicitation {
     async fn decide(&self, approval: &ApprovalRequest, cancel: &CancellationToken) -> Decision {
         let request = ServerRequest::ElicitRequest(ElicitRequest::new(question(approval)));
+        let mut sent = None;
         let asked = async {
             let options = PeerRequestOptions::with_timeout(self.expires);
-            self.peer.send_request_with_option(request, options).await?.await_response().await
+            let question = self.peer.send_request_with_option(request, options).await?;
+            sent = Some(question.id.clone());
+            question.await_response().await
         };
         tokio::select! {
             answer = asked => match answer {
@@ -48,8 +52,24 @@ impl Approver for Elicitation {
                     Decision::Unasked(one_line(&format!("the client did not ask: {error}"), 400))
                 }
             },
-            () = cancel.cancelled() => Decision::Withdrawn,
+            () = cancel.cancelled() => {
+                self.withdraw_question(sent);
+                Decision::Withdrawn
+            }
         }
+    }
+}
+
+impl Elicitation {
+    /// Tells the client that its person need not answer any more. Nobody waits for that: it may
+    /// take nothing.
+    fn withdraw_question(&self, sent: Option<RequestId>) {
+        let Some(id) = sent else { return };
+        let peer = self.peer.clone();
+        let told = CancelledNotificationParam::new(Some(id), Some("the call was cancelled".to_owned()));
+        tokio::spawn(async move {
+            let _ = peer.notify_cancelled(told).await;
+        });
     }
 }
 

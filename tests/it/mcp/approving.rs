@@ -121,6 +121,10 @@ fn a_question_ends_with_its_call() -> anyhow::Result<()> {
     // While the server is up: its end would withdraw the question as well.
     until("the question withdrawn", || approvals(&home).len() == 2);
     ensure!(approvals(&home) == ["asked", "withdrawn"], "{:?}", approvals(&home));
+    // Its person need not go on thinking.
+    let told = server.next()?;
+    ensure!(told["method"] == "notifications/cancelled", "{told}");
+    ensure!(told["params"]["requestId"] == question["id"], "{told}");
     ensure!(!home.host("/shared/a").exists());
     server.end()
 }

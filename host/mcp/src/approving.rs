@@ -29,6 +29,8 @@ pub(crate) struct Elicitation {
     pub(crate) peer: Peer<RoleServer>,
     pub(crate) caller: Caller,
     pub(crate) expires: Duration,
+    /// Cancelled when the client can answer nothing any more.
+    pub(crate) closing: CancellationToken,
 }
 
 #[async_trait]
@@ -43,6 +45,8 @@ impl Approver for Elicitation {
             question.await_response().await
         };
         tokio::select! {
+            // An answer counts that was the client's last word.
+            biased;
             answer = asked => match answer {
                 Ok(ClientResult::ElicitResult(answer)) => decision(&answer, &self.caller),
                 Ok(_) => Decision::Unasked("the client's answer is none to an elicitation".into()),
@@ -55,6 +59,10 @@ impl Approver for Elicitation {
             () = cancel.cancelled() => {
                 self.withdraw_question(sent);
                 Decision::Withdrawn
+            }
+            () = self.closing.cancelled() => {
+                let why = "the client has closed the server's standard input, so it cannot answer";
+                Decision::Unasked(why.to_owned())
             }
         }
     }

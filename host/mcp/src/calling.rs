@@ -20,6 +20,7 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 /// Steps of the check of one result: far more than any result of a builtin takes.
 const RESULT_STEPS: u64 = 50_000_000;
@@ -47,8 +48,7 @@ impl ServerState {
         context.meta = RequestMetaObject::new();
         drop(params);
         let direct = context.extensions.get::<DirectAnswer>().cloned();
-        // Over HTTP a client that says nothing more is there all the same.
-        let closing = direct.as_ref().map(DirectAnswer::closing).unwrap_or_default();
+        let closing = closing(&context);
         let progress = token.map(|token| ProgressReport::begin(context.peer.clone(), token, &tool, closing));
         let goes_on = deferred.as_ref().and_then(|deferred| deferred.turn.clone());
         let turn = goes_on.unwrap_or_else(|| TurnId::new(self.next_turn()));
@@ -109,8 +109,8 @@ impl ServerState {
             let deferred = Arc::new(self.questions.resume(self.caller(), called, state, answers)?);
             return Ok((Some(deferred.clone()), Some(deferred)));
         }
-        let (peer, caller) = (context.peer.clone(), self.caller());
-        Ok((Some(Arc::new(Elicitation { peer, caller, expires: self.parts.expires })), None))
+        let (peer, caller, closing) = (context.peer.clone(), self.caller(), closing(context));
+        Ok((Some(Arc::new(Elicitation { peer, caller, expires: self.parts.expires, closing })), None))
     }
 
     async fn attachments(&self, context: &mut RequestContext<RoleServer>) -> Result<Attachments, ErrorData> {
@@ -145,6 +145,12 @@ impl ServerState {
         told.structured_content = Some(result);
         Ok(told)
     }
+}
+
+/// Cancelled when the client takes answers alone, and says nothing more. Over HTTP it is there all
+/// the same.
+fn closing(context: &RequestContext<RoleServer>) -> CancellationToken {
+    context.extensions.get::<DirectAnswer>().map(DirectAnswer::closing).unwrap_or_default()
 }
 
 /// Has this thread tell the client what its call came to, as the library would. What is left for

@@ -129,6 +129,20 @@ fn a_question_ends_with_its_call() -> anyhow::Result<()> {
     server.end()
 }
 
+/// Nobody can be asked any more, and the call is answered all the same.
+#[test]
+fn a_call_whose_client_has_said_its_last_is_refused_at_once() -> anyhow::Result<()> {
+    let home = asking()?;
+    let mut server = Server::start(&home, json!({ "elicitation": {} }))?;
+    let id = server.begin("tools/call", write("x"))?;
+    server.close();
+    refused(&server.answer(id)?["result"], "approval_required")?;
+    ensure!(server.ended()?.code() == Some(0), "{}", server.log());
+    ensure!(approvals(&home) == ["asked", "withdrawn"], "{:?}", approvals(&home));
+    ensure!(!home.host("/shared/a").exists());
+    Ok(())
+}
+
 #[test]
 fn a_client_of_the_newer_era_gets_the_question_and_calls_again() -> anyhow::Result<()> {
     let home = asking()?;

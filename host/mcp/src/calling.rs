@@ -40,8 +40,9 @@ impl ServerState {
             || Value::Object(params.arguments.clone().unwrap_or_default()).to_string(),
             |raw| raw.0.to_string(),
         );
-        let (approver, deferred) = self.approver(&params, &arguments, &context)?;
         let attachments = self.attachments(&mut context).await?;
+        // Last of what may refuse the call: a question is answered once.
+        let (approver, deferred) = self.approver(&params, &arguments, &context)?;
         let token = context.meta.get_progress_token();
         let is_legacy = !is_stateless(&context);
         // All that is needed of them is taken, and a call may wait long for a person.

@@ -196,6 +196,25 @@ fn a_client_of_the_newer_era_gets_the_question_and_calls_again() -> anyhow::Resu
     server.end()
 }
 
+#[test]
+fn a_call_whose_files_are_refused_answers_no_question() -> anyhow::Result<()> {
+    let home = asking()?;
+    let mut server = Server::launch(&home)?;
+    let mut call = write("one");
+    call["_meta"] = meta(json!({ "elicitation": {} }));
+    let asked = server.ask("tools/call", call.clone())?["result"].clone();
+    ensure!(asked["resultType"] == "input_required", "{asked}");
+    call["requestState"] = asked["requestState"].clone();
+    call["inputResponses"] = json!({ "approve": { "action": "accept", "content": {} } });
+    let mut with_files = call.clone();
+    with_files["_meta"]["cofferdam/attachments"] = json!("none");
+    let answer = server.ask("tools/call", with_files)?;
+    ensure!(answer["error"]["code"] == -32602, "{answer}");
+    let done = server.ask("tools/call", call)?["result"].clone();
+    ensure!(done["isError"] == false, "{done}");
+    server.end()
+}
+
 /// Each call that waits for a person is a request under way.
 #[test]
 fn more_requests_than_are_taken_at_once_are_refused() -> anyhow::Result<()> {

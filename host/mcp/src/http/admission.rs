@@ -46,9 +46,20 @@ pub(super) fn is_sendable(token: &Secret) -> bool {
     !token.reveal().is_empty() && token.reveal().bytes().all(|byte| byte.is_ascii_graphic())
 }
 
+/// Whether a client can send this as its `Host`: a name or an address, with a port or without.
+pub(super) fn can_be_host(name: &str) -> bool {
+    let is_authority = Authority::try_from(name).is_ok() && !name.contains(['@', '*']);
+    is_authority || name.parse::<IpAddr>().is_ok()
+}
+
+/// An address without its brackets, as a `Host` is held against it whatever its port.
+fn without_brackets(name: &str) -> &str {
+    name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name)
+}
+
 impl RequestCheck {
     pub(super) fn new(config: &Config) -> Self {
-        let hosts = config.hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
+        let hosts = config.hosts.iter().map(|host| without_brackets(host).to_ascii_lowercase()).collect();
         Self { token: config.token.clone(), hosts }
     }
 
@@ -126,7 +137,7 @@ mod tests {
     /// The same of one that came to this address.
     fn check_at(local: &str, headers: &str, expected: Result<(), RefusedRequest>) {
         let address = "10.1.2.3:8000".parse().expect("an address");
-        let hosts = ["Tools.Example", "Other.Example:8443"].map(str::to_owned).to_vec();
+        let hosts = ["Tools.Example", "Other.Example:8443", "[2001:db8::7]"].map(str::to_owned).to_vec();
         let token = headers.contains("Authorization").then(|| Secret::new("a-token-of-a-test"));
         let admission = RequestCheck::new(&Config { address, token, hosts, bounds: ClientBounds::default() });
         let mut map = HeaderMap::new();
@@ -167,8 +178,30 @@ mod tests {
             "tools.example",
             "Tools.EXAMPLE:8000",
             "Other.example:8443",
+            "[2001:db8::7]",
+            "[2001:DB8::7]:8000",
         ] {
             check(&format!("Host: {host}"), Ok(()));
+        }
+    }
+
+    #[test]
+    fn what_no_client_sends_as_host_is_told_from_what_one_does() {
+        for name in
+            ["tools.example", "tools.example:8443", "10.1.2.4", "2001:db8::7", "[2001:db8::7]", "[::2]:80"]
+        {
+            assert!(can_be_host(name), "{name}");
+        }
+        for name in [
+            "",
+            "https://tools.example",
+            "tools.example/mcp",
+            "two names",
+            "a@tools.example",
+            "*.example",
+            "*",
+        ] {
+            assert!(!can_be_host(name), "{name}");
         }
     }
 

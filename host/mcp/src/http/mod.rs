@@ -110,6 +110,12 @@ pub enum ListenError {
         "the token has a character that no header can have; use letters, digits and punctuation, no space"
     )]
     BadToken,
+    /// No client sends that as its `Host`, so nobody would be let in by it.
+    #[error(
+        "--allow-host {0:?} is no name that a client sends as Host; write the name alone, or with its port: \
+         tools.example or tools.example:8443"
+    )]
+    BadHost(String),
     /// The system refuses the address.
     #[error("cannot listen on {0}: {1}; give another address or port, or stop what listens there")]
     Taken(SocketAddr, io::Error),
@@ -132,6 +138,9 @@ impl BoundListener {
             None if !address.ip().is_loopback() => return Err(ListenError::NoToken(address)),
             Some(token) if !admission::is_sendable(token) => return Err(ListenError::BadToken),
             _ => {}
+        }
+        if let Some(host) = config.hosts.iter().find(|host| !admission::can_be_host(host)) {
+            return Err(ListenError::BadHost(host.clone()));
         }
         let taken = |cause| ListenError::Taken(address, cause);
         let listener = TcpListener::bind(address).map_err(taken)?;

@@ -180,6 +180,18 @@ fn status(answer: &str) -> u16 {
     answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0)
 }
 
+#[test]
+fn a_name_that_lets_nobody_in_is_refused() {
+    let open = |host: &str| {
+        let (address, bounds) = (SocketAddr::from(([127, 0, 0, 1], 0)), ClientBounds::default());
+        BoundListener::open(Config { address, token: None, hosts: vec![host.to_owned()], bounds })
+    };
+    assert!(open("tools.example:8443").is_ok());
+    let refused = open("https://tools.example").map(drop).expect_err("no name");
+    assert!(matches!(&refused, ListenError::BadHost(host) if host == "https://tools.example"), "{refused}");
+    assert!(refused.to_string().contains("--allow-host"), "{refused}");
+}
+
 #[tokio::test]
 async fn a_head_that_does_not_come_closes_its_connection() {
     let server = Serving::start(ClientBounds { head: SHORT, ..ClientBounds::default() });

@@ -5,7 +5,7 @@ use crate::lines::{InputLine, LINE_BYTES_MAX, LineReader};
 use crate::message::{RefusedMessage, RpcFrame, read};
 use crate::requests::{Requests, line};
 use crate::server::McpServer;
-use crate::streams::{Input, Output};
+use crate::streams::{Input, MessageRoom, Output};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ErrorData, GetExtensions, JsonRpcMessage, JsonRpcRequest,
     ServerJsonRpcMessage,
@@ -116,6 +116,18 @@ impl Stdio {
     }
 }
 
+/// Room for an answer; none where the client has closed its end and takes none either.
+async fn wait_room(requests: &Requests, input: &Input) -> Option<io::Result<MessageRoom>> {
+    let output = requests.output()?;
+    let room = output.reserve();
+    tokio::pin!(room);
+    tokio::select! {
+        room = &mut room => return Some(room),
+        () = input.wait_closed() => {}
+    }
+    tokio::time::timeout(WRITING_ENDS, room).await.ok()
+}
+
 impl Transport<RoleServer> for Stdio {
     type Error = io::Error;
 
@@ -142,7 +154,10 @@ impl Transport<RoleServer> for Stdio {
         loop {
             if self.pending.is_some() {
                 // Cancelled here, nothing is lost; nobody reads, and nothing is to be said.
-                let room = self.requests.output()?.reserve().await;
+                let Some(room) = wait_room(&self.requests, &self.input).await else {
+                    self.requests.end_input();
+                    return None;
+                };
                 if let (Ok(room), Some(pending)) = (room, self.pending.take()) {
                     room.put(pending);
                 }

@@ -67,6 +67,19 @@ impl Input {
             }
         }
     }
+
+    /// Returns when the client has closed its end, also where what it said before is not read yet;
+    /// never for what is always ready.
+    pub(crate) async fn wait_closed(&self) {
+        let Some(ready) = &self.ready else { return std::future::pending().await };
+        // What fails here is told where it is read, and what is cleared here is looked for there.
+        while let Ok(mut more) = ready.readable().await {
+            if more.ready().is_read_closed() {
+                return;
+            }
+            more.clear_ready();
+        }
+    }
 }
 
 impl Read for Source {
@@ -309,6 +322,25 @@ mod tests {
             assert_eq!(next(&mut input, &mut lines).await.as_deref(), Some("two"));
             assert_eq!(next(&mut input, &mut lines).await.as_deref(), Some("three"));
             drop(client);
+            assert_eq!(next(&mut input, &mut lines).await, None);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_client_that_closes_its_end_is_noticed_before_its_last_words_are_read() {
+        for (read_end, write_end) in [pipe(), sockets()] {
+            let (mut input, mut lines) = (Input::new(read_end).expect("made"), LineReader::new(1000));
+            let mut client = File::from(write_end);
+            for words in ["one\n", "two\n"] {
+                client.write_all(words.as_bytes()).expect("room");
+                assert!(tokio::time::timeout(Duration::from_millis(20), input.wait_closed()).await.is_err());
+            }
+            assert_eq!(next(&mut input, &mut lines).await.as_deref(), Some("one"));
+            client.write_all(b"three\n").expect("room");
+            drop(client);
+            tokio::time::timeout(SOON, input.wait_closed()).await.expect("soon");
+            assert_eq!(next(&mut input, &mut lines).await.as_deref(), Some("two"));
+            assert_eq!(next(&mut input, &mut lines).await.as_deref(), Some("three"));
             assert_eq!(next(&mut input, &mut lines).await, None);
         }
     }

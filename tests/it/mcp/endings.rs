@@ -127,6 +127,27 @@ fn a_signal_ends_a_server_whose_client_neither_writes_nor_reads() -> anyhow::Res
     Ok(())
 }
 
+/// Of its last words not all are read: there is no room for more refusals.
+#[test]
+fn a_server_whose_client_takes_no_refusals_ends_with_its_input() -> anyhow::Result<()> {
+    let home = Home::new();
+    let mut command = home.command(&["mcp"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    let mut stdin = child.stdin.take().context("piped")?;
+    // More than the pipe and the server hold.
+    stdin.write_all("nonsense\n".repeat(5000).as_bytes())?;
+    drop(stdin);
+    let mut stdout = BufReader::new(child.stdout.take().context("piped")?);
+    ensure!(stdout.read_line(&mut String::new())? > 0, "it is up");
+    let started = Instant::now();
+    while child.try_wait()?.is_none() {
+        ensure!(started.elapsed() < END_MAX, "it goes on");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    ensure!(child.wait()?.code() == Some(0));
+    Ok(())
+}
+
 #[test]
 fn a_server_that_is_killed_leaves_nothing_half_written() -> anyhow::Result<()> {
     let home = hostile();

@@ -45,6 +45,8 @@ pub const UNREAD_MAX: Duration = Duration::from_secs(60);
 const HEAD_PATIENCE: Duration = Duration::from_secs(30);
 /// A body that takes longer than this is not waited for.
 const BODY_PATIENCE: Duration = Duration::from_secs(60);
+/// A question that nobody answered gets so long to end before its session does.
+const QUESTION_ENDS: Duration = Duration::from_secs(60);
 /// Calls that were cancelled get so long to end.
 const CALLS_END: Duration = Duration::from_secs(5);
 /// The methods of the path.
@@ -93,6 +95,15 @@ impl Default for ClientBounds {
             session_idle: SESSION_IDLE_MAX,
             session_age: SESSION_AGE_MAX,
         }
+    }
+}
+
+impl ClientBounds {
+    /// The same, with sessions that last while a person is waited for so long: nothing may be said
+    /// in them meanwhile.
+    fn outlasting(mut self, question: Duration) -> Self {
+        self.session_idle = self.session_idle.max(question + QUESTION_ENDS);
+        self
     }
 }
 
@@ -160,7 +171,8 @@ impl BoundListener {
     ///
     /// # Errors
     /// What the system says of the listener.
-    pub async fn serve(self, server: McpServer, stop: CancellationToken) -> io::Result<()> {
+    pub async fn serve(mut self, server: McpServer, stop: CancellationToken) -> io::Result<()> {
+        self.config.bounds = self.config.bounds.outlasting(server.0.parts.expires);
         self.accept(server.clone(), stop).await?;
         server.wait_idle(CALLS_END).await;
         Ok(())

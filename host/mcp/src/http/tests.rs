@@ -443,6 +443,14 @@ async fn a_session_ends_at_its_age_also_where_it_is_used() {
     server.end().await;
 }
 
+#[test]
+fn a_session_outlasts_the_wait_for_a_person() {
+    let idle = |question: Duration| ClientBounds::default().outlasting(question).session_idle;
+    assert_eq!(idle(Duration::from_secs(10 * 60)), SESSION_IDLE_MAX);
+    let day = Duration::from_secs(24 * 60 * 60);
+    assert!(idle(day) > day);
+}
+
 #[tokio::test]
 async fn a_session_that_nobody_uses_ends() {
     let server = Serving::start(ClientBounds { session_idle: SHORT, ..ClientBounds::default() });

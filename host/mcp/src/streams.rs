@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc::{OwnedPermit, Receiver, Sender, channel};
 use tokio::sync::oneshot;
+use tokio::task::coop::consume_budget;
 
 /// Messages that wait to be written.
 const MESSAGES_AHEAD: usize = 16;
@@ -28,10 +29,12 @@ pub(crate) struct Input {
     ready: Option<AsyncFd<OwnedFd>>,
 }
 
-/// Gives what is there, and `WouldBlock` where nothing is.
+/// Gives what is there, and `WouldBlock` where nothing is, or where its turn is over.
 pub(crate) struct Source {
     fd: OwnedFd,
     always_ready: bool,
+    /// It has been read from in this turn. Once is enough: the client may never stop.
+    has_read: bool,
 }
 
 impl Input {
@@ -41,7 +44,7 @@ impl Input {
     /// What the system says.
     pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
         let ready = watch(fd.try_clone()?)?;
-        let source = Source { fd, always_ready: ready.is_none() };
+        let source = Source { fd, always_ready: ready.is_none(), has_read: false };
         Ok(Self { source: BufReader::with_capacity(PIECE_BYTES, source), ready })
     }
 
@@ -55,11 +58,17 @@ impl Input {
         mut take: impl FnMut(&mut BufReader<Source>) -> io::Result<T>,
     ) -> io::Result<T> {
         loop {
+            // Others have their turn too, a signal say.
+            consume_budget().await;
+            self.source.get_mut().has_read = false;
             let taken = take(&mut self.source);
-            let Some(ready) = &self.ready else { return taken };
             if !matches!(&taken, Err(error) if error.kind() == ErrorKind::WouldBlock) {
                 return taken;
             }
+            if self.source.get_ref().has_read {
+                continue;
+            }
+            let Some(ready) = &self.ready else { return taken };
             let mut more = ready.readable().await?;
             // Between the look and this wait something may have come: then there is no wait.
             if !is_readable(&self.source.get_ref().fd)? {
@@ -84,6 +93,17 @@ impl Input {
 
 impl Read for Source {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.has_read {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        let count = self.read_now(buffer)?;
+        self.has_read = true;
+        Ok(count)
+    }
+}
+
+impl Source {
+    fn read_now(&self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.always_ready {
             return Ok(read(&self.fd, buffer)?);
         }
@@ -342,6 +362,24 @@ mod tests {
             assert_eq!(next(&mut input, &mut lines).await.as_deref(), Some("two"));
             assert_eq!(next(&mut input, &mut lines).await.as_deref(), Some("three"));
             assert_eq!(next(&mut input, &mut lines).await, None);
+        }
+    }
+
+    /// Neither its one line ends, nor its lines.
+    #[tokio::test]
+    async fn a_client_that_never_stops_leaves_others_their_turn() {
+        const PIECES: usize = 200;
+        for words in ["x", "\n"] {
+            let (read_end, write_end) = pipe();
+            let (mut input, mut lines) = (Input::new(read_end).expect("made"), LineReader::new(1000));
+            let client = std::thread::spawn(move || {
+                let (mut client, piece) = (File::from(write_end), words.repeat(1 << 20));
+                (0..PIECES).take_while(|_| client.write_all(piece.as_bytes()).is_ok()).count()
+            });
+            let reading = async { while let Ok(Some(_)) = input.take(|source| lines.next(source)).await {} };
+            assert!(tokio::time::timeout(Duration::from_millis(20), reading).await.is_err());
+            drop(input);
+            assert!(client.join().expect("no panic") < PIECES, "all was read before");
         }
     }
 

@@ -70,10 +70,8 @@ impl DiscordApi {
         token: BotToken,
         stop: CancellationToken,
     ) -> Result<Self, ApiFailure> {
-        let client =
-            client(address.reach, AGENT).build().map_err(|error| ApiFailure::network(error, &token))?;
         Ok(Self {
-            client,
+            client: client(address.reach, AGENT).build()?,
             base: address.url,
             token,
             buckets: Buckets::default(),
@@ -156,8 +154,7 @@ impl DiscordApi {
                 }
                 (200..=299, None) => return Ok(serde_json::from_slice(&body).unwrap_or_default()),
                 (status, None) => {
-                    let failure =
-                        ApiFailure::from_response(status, &body, |said| route.scrub(&self.token.scrub(said)));
+                    let failure = ApiFailure::from_response(status, &body, route);
                     // Of a page of somebody else the token is as good as it was.
                     let is_said = matches!(failure, ApiFailure::Refused { status: 401, .. });
                     if is_said && route.authority == Authority::Bot {
@@ -186,13 +183,13 @@ impl DiscordApi {
             RequestBody::Query(parameters) => request.query(parameters),
             RequestBody::Files(form) => request.multipart(form()?),
         };
-        let response = request.send().await.map_err(|error| self.network(error))?;
+        let response = request.send().await?;
         let date = response.headers().get(DATE).and_then(|date| http_date(date.to_str().ok()?));
         if date.is_some() {
             *lock(&self.date) = date;
         }
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        let answer = read_whole(response, ANSWER_BYTES_MAX).await.map_err(|error| self.network(error))?;
+        let answer = read_whole(response, ANSWER_BYTES_MAX).await?;
         let too_long = || ApiFailure::Unreachable(format!("an answer of more than {ANSWER_BYTES_MAX} bytes"));
         Ok((status, headers, answer.ok_or_else(too_long)?))
     }
@@ -205,10 +202,6 @@ impl DiscordApi {
     /// The token, for the gateway.
     pub(super) fn token(&self) -> &BotToken {
         &self.token
-    }
-
-    fn network(&self, error: reqwest::Error) -> ApiFailure {
-        ApiFailure::network(error, &self.token)
     }
 }
 

@@ -1,6 +1,8 @@
-//! How a request to Discord fails, sorted by what helps. Every text in it is scrubbed and bounded.
+//! How a request to Discord fails, sorted by what helps. Every text in it is bounded and without
+//! secrets.
 
-use super::token::BotToken;
+use super::route::Route;
+use cofferdam_core::secret::redact;
 use cofferdam_core::text::{one_line, with_causes};
 use serde_json::Value;
 use std::time::Duration;
@@ -47,17 +49,18 @@ pub(super) enum ApiFailure {
 /// Discord's words are cut here.
 const SAID_BYTES_MAX: usize = 300;
 
-impl ApiFailure {
-    /// A failure of the HTTP client. Its own text would hold the address, and that may hold an
-    /// interaction's token.
-    pub(super) fn network(error: reqwest::Error, token: &BotToken) -> Self {
+/// Of the HTTP client. Its own text would hold the address, and that may hold an interaction's
+/// token.
+impl From<reqwest::Error> for ApiFailure {
+    fn from(error: reqwest::Error) -> Self {
         let said = with_causes(&error.without_url());
-        Self::Unreachable(one_line(&token.scrub(&said), SAID_BYTES_MAX))
+        Self::Unreachable(one_line(&redact(&said), SAID_BYTES_MAX))
     }
+}
 
-    /// What an answer of this status says, which is no success and no 429; `scrub` takes secrets
-    /// out of its words.
-    pub(super) fn from_response(status: u16, body: &[u8], scrub: impl Fn(&str) -> String) -> Self {
+impl ApiFailure {
+    /// What the answer to a route says that has this status, which is no success and no 429.
+    pub(super) fn from_response(status: u16, body: &[u8], route: &Route) -> Self {
         if status == 408 || (500..=599).contains(&status) {
             return Self::Unreachable(format!("Discord fails with HTTP status {status}"));
         }
@@ -67,9 +70,9 @@ impl ApiFailure {
             return Self::Unreachable(said);
         }
         let read: Value = serde_json::from_slice(body).unwrap_or_default();
-        let said = scrub(read["message"].as_str().unwrap_or("no reason is given"));
+        let said = route.scrub(read["message"].as_str().unwrap_or("no reason is given"));
         let code = read["code"].as_u64().unwrap_or_default();
-        Self::Refused { status, code, said: one_line(&said, SAID_BYTES_MAX) }
+        Self::Refused { status, code, said: one_line(&redact(&said), SAID_BYTES_MAX) }
     }
 
     /// Whether Discord has given this code.
@@ -106,13 +109,15 @@ fn is_page(body: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::route::ME;
+    use super::super::token::BotToken;
     use super::*;
 
     #[test]
     fn answers_are_sorted_by_what_helps_and_repeat_no_secret() {
-        let token = BotToken::parse("aaaaaaaa.bbbbbbbb.cccccccc").expect("a token");
-        let of =
-            |status, body: &str| ApiFailure::from_response(status, body.as_bytes(), |said| token.scrub(said));
+        let _token = BotToken::parse("aaaaaaaa.bbbbbbbb.cccccccc").expect("a token");
+        let route = Route::bot(ME, &[]);
+        let of = |status, body: &str| ApiFailure::from_response(status, body.as_bytes(), &route);
         assert!(matches!(of(502, "<html>"), ApiFailure::Unreachable(_)));
         let refused = of(404, r#"{"code":10008,"message":"no aaaaaaaa.bbbbbbbb.cccccccc\nhere"}"#);
         assert!(refused.is_code(codes::UNKNOWN_MESSAGE) && !refused.channel_is_gone());

@@ -26,23 +26,19 @@ impl BotToken {
     pub(super) fn reveal(&self) -> &str {
         self.0.reveal()
     }
-
-    /// `text` without the token: for what a server or a library says.
-    pub fn scrub(&self, text: &str) -> String {
-        self.0.scrub(text)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cofferdam_core::secret::redact;
 
     #[test]
     fn it_never_prints_and_has_one_form() {
         let token = BotToken::parse(" MTA.Gab-_.c3VyZQ\n").expect("a token");
         assert_eq!(token.reveal(), "MTA.Gab-_.c3VyZQ");
         assert_eq!(format!("{token:?}"), "BotToken(***)");
-        assert_eq!(token.scrub("Bot MTA.Gab-_.c3VyZQ!"), "Bot ***!");
+        assert_eq!(redact("Bot MTA.Gab-_.c3VyZQ!"), "Bot ***!");
         for text in ["", " ", "Bot a.b.c", "a.b", "a.b.c.d", "a..c", "123:abc", "a.b\nc.d", "a.ä.c", "a.b.c/"]
         {
             assert!(BotToken::parse(text).is_none(), "{text:?}");

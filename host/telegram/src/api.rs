@@ -36,8 +36,7 @@ impl TelegramApi {
     /// # Errors
     /// When the TLS library does not start.
     pub(super) fn new(address: Address, token: BotToken, pace: Pace) -> Result<Self, ApiFailure> {
-        let client = client(address.reach, concat!("cofferdam/", env!("CARGO_PKG_VERSION"))).build();
-        let client = client.map_err(|error| ApiFailure::network(error, &token))?;
+        let client = client(address.reach, concat!("cofferdam/", env!("CARGO_PKG_VERSION"))).build()?;
         Ok(Self { client, base: address.url, token, pace })
     }
 
@@ -63,7 +62,7 @@ impl TelegramApi {
         let url = self.url(&["bot", self.token.reveal()], [method_name(P::NAME).as_str()]);
         let response = match self.client.post(url).json(payload).timeout(timeout).send().await {
             Ok(response) => response,
-            Err(error) => return (Err(self.network(error)), None),
+            Err(error) => return (Err(error.into()), None),
         };
         let date = response.headers().get(DATE).and_then(|date| http_date(date.to_str().ok()?));
         (self.result(response).await, date)
@@ -75,15 +74,14 @@ impl TelegramApi {
     /// [`ApiFailure`].
     pub(super) async fn upload(&self, method: &str, form: Form) -> Result<Box<RawValue>, ApiFailure> {
         let url = self.url(&["bot", self.token.reveal()], [method]);
-        let sending = self.client.post(url).multipart(form).send();
-        self.result(sending.await.map_err(|error| self.network(error))?).await
+        self.result(self.client.post(url).multipart(form).send().await?).await
     }
 
     async fn result(&self, response: Response) -> Result<Box<RawValue>, ApiFailure> {
         let status = response.status().as_u16();
-        let answer = read_whole(response, ANSWER_BYTES_MAX).await.map_err(|error| self.network(error))?;
+        let answer = read_whole(response, ANSWER_BYTES_MAX).await?;
         let too_long = || ApiFailure::Unreachable(format!("an answer of more than {ANSWER_BYTES_MAX} bytes"));
-        result_of(status, &String::from_utf8_lossy(&answer.ok_or_else(too_long)?), &self.token)
+        result_of(status, &String::from_utf8_lossy(&answer.ok_or_else(too_long)?))
     }
 
     /// Begins the download of a `file_path`: the answer's head, of any status.
@@ -98,12 +96,7 @@ impl TelegramApi {
         }
         let url = self.url(&["file/bot", self.token.reveal()], file_path.split('/'));
         // No overall timeout: the reader of the body limits both silence and length.
-        self.client.get(url).send().await.map_err(|error| self.network(error))
-    }
-
-    /// What went wrong, without the URL.
-    pub(super) fn network(&self, error: reqwest::Error) -> ApiFailure {
-        ApiFailure::network(error, &self.token)
+        self.client.get(url).send().await.map_err(ApiFailure::from)
     }
 
     /// `<base>/<prefix><segments…>`; each segment is percent-encoded, slashes within it, too.

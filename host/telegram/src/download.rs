@@ -62,7 +62,7 @@ async fn bring(bot: &TelegramBot, file: &MessageFile, item: &mut Download) -> Re
     let expected = size.or(length).or(file.size);
     fits(length)?;
     let bytes = expected.unwrap_or(limit.0).min(limit.0);
-    let body = response.bytes_stream().map_err(|error| file_gone(bot.api.network(error)));
+    let body = response.bytes_stream().map_err(|error| file_gone(error.into()));
     read_body(body, item, bytes).await?;
     match (item.bytes_arrived(), expected) {
         (got, Some(expected)) if expected != got => Err(Unavailable::Mismatch { got, expected }.into()),

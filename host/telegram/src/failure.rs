@@ -1,8 +1,8 @@
-//! How a request to the Bot API fails, sorted by what helps. Every text in it is scrubbed and
-//! bounded.
+//! How a request to the Bot API fails, sorted by what helps. Every text in it is bounded and
+//! without secrets.
 
-use super::token::BotToken;
 use cofferdam_chat::ASKED_WAIT_MAX;
+use cofferdam_core::secret::redact;
 use cofferdam_core::text::{one_line, with_causes};
 use serde::Deserialize;
 use serde_json::Value;
@@ -66,7 +66,7 @@ struct ApiResponse {
 }
 
 /// The result in an answer of this HTTP status.
-pub(super) fn result_of(status: u16, body: &str, token: &BotToken) -> Result<Box<RawValue>, ApiFailure> {
+pub(super) fn result_of(status: u16, body: &str) -> Result<Box<RawValue>, ApiFailure> {
     if (500..=599).contains(&status) {
         return Err(ApiFailure::Unreachable(format!("Telegram fails with HTTP status {status}")));
     }
@@ -85,7 +85,7 @@ pub(super) fn result_of(status: u16, body: &str, token: &BotToken) -> Result<Box
         (Some(false), _) => {
             let code = envelope.error_code.as_u64().and_then(|code| u16::try_from(code).ok());
             let description = envelope.description.as_str().unwrap_or_default();
-            let description = one_line(&token.scrub(description), DESCRIPTION_BYTES_MAX);
+            let description = one_line(&redact(description), DESCRIPTION_BYTES_MAX);
             Err(refusal(code.unwrap_or(status), description, &envelope.parameters))
         }
         _ => Err(ApiFailure::Unreachable(format!("an answer without a result: HTTP status {status}"))),
@@ -127,13 +127,15 @@ fn cut_pause(seconds: u64) -> Duration {
     Duration::from_secs(seconds).min(ASKED_WAIT_MAX)
 }
 
-impl ApiFailure {
-    /// A failure of the HTTP client. Its own text would hold the URL, and the URL the token.
-    pub(super) fn network(error: reqwest::Error, token: &BotToken) -> Self {
+/// Of the HTTP client. Its own text would hold the URL, and the URL the token.
+impl From<reqwest::Error> for ApiFailure {
+    fn from(error: reqwest::Error) -> Self {
         let said = with_causes(&error.without_url());
-        Self::Unreachable(one_line(&token.scrub(&said), DESCRIPTION_BYTES_MAX))
+        Self::Unreachable(one_line(&redact(&said), DESCRIPTION_BYTES_MAX))
     }
+}
 
+impl ApiFailure {
     /// Whether the chat as a whole cannot be written to, now and later.
     pub(super) fn chat_is_gone(&self) -> bool {
         let Self::Refused { code, description } = self else { return false };
@@ -166,11 +168,11 @@ impl ApiFailure {
 
 #[cfg(test)]
 mod tests {
+    use super::super::token::BotToken;
     use super::*;
 
     fn failure(status: u16, body: &str) -> ApiFailure {
-        let token = BotToken::parse("123:abcdefgh").expect("a token");
-        result_of(status, body, &token).map(|_| ()).expect_err("a failure")
+        result_of(status, body).map(|_| ()).expect_err("a failure")
     }
 
     #[test]
@@ -228,7 +230,8 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_repeats_the_token_is_scrubbed() {
+    fn a_token_that_the_server_repeats_is_not_told() {
+        let _token = BotToken::parse("123:abcdefgh").expect("a token");
         let said =
             failure(400, r#"{"ok":false,"error_code":400,"description":"no 123:abcdefgh, x%3Aabcdefgh"}"#);
         assert!(!format!("{said} {said:?}").contains("abcdefgh"));
@@ -236,23 +239,22 @@ mod tests {
 
     #[tokio::test]
     async fn an_error_of_the_http_client_names_no_address_that_holds_the_token() {
-        let token = BotToken::parse("123:abcdefgh").expect("a token");
+        let _token = BotToken::parse("123:abcdefgh").expect("a token");
         let client = reqwest::Client::new();
         // Nobody listens; no address at all; a redirect would be the same.
         for url in
             ["http://127.0.0.1:9/bot123:abcdefgh/getMe", "http://[::1]:0/bot123:abcdefgh/getMe", "x:abcdefgh"]
         {
             let error = client.get(url).send().await.expect_err("nobody answers");
-            let failure = ApiFailure::network(error, &token);
+            let failure = ApiFailure::from(error);
             assert!(!format!("{failure} {failure:?}").contains("abcdefgh"), "{url}: {failure:?}");
         }
     }
 
     #[test]
     fn results_may_hold_what_a_parser_refuses() {
-        let token = BotToken::parse("1:a").expect("a token");
         let deep = format!(r#"{{"ok":true,"result":{}1{}}}"#, "[".repeat(5000), "]".repeat(5000));
-        assert!(result_of(200, &deep, &token).is_ok());
-        assert!(result_of(200, r#"{"ok":true,"result":[1e999,"\ud83d"]}"#, &token).is_ok());
+        assert!(result_of(200, &deep).is_ok());
+        assert!(result_of(200, r#"{"ok":true,"result":[1e999,"\ud83d"]}"#).is_ok());
     }
 }

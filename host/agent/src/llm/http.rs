@@ -14,7 +14,7 @@ use crate::server::{Address, Backoff, UnusableKey, client, http_date};
 use crate::turn::{Delta, Deltas, ProviderError, StepReply, TokenUsage};
 use bytes::Bytes;
 use cofferdam_core::counts::COUNTS;
-use cofferdam_core::secret::Secret;
+use cofferdam_core::secret::{Secret, redact};
 use cofferdam_core::standing::MODEL;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use reqwest::{Client, RequestBuilder, Response};
@@ -79,7 +79,8 @@ impl ModelServer {
                 Ok(()) => return Ok(telling.end(answer.into_reply())),
                 Err(failure) => failure,
             };
-            let said = self.scrub(&failure);
+            let said = failure.to_string();
+            let said = redact(&said);
             // Every attempt is paid for.
             let lost = telling.lost.and(answer.cost());
             telling.lost = lost;
@@ -125,12 +126,6 @@ impl ModelServer {
     /// A request for something below the address, without the key.
     pub(super) fn get(&self, path: &str) -> RequestBuilder {
         self.client.get(self.address.join(path))
-    }
-
-    /// What a failure says, without the key.
-    pub(super) fn scrub(&self, failure: &AttemptFailure) -> String {
-        let said = failure.to_string();
-        self.key.as_ref().map_or(said.clone(), |key| key.scrub(&said))
     }
 
     async fn attempt(

@@ -6,7 +6,7 @@ use super::dialect::Dialect;
 use super::failure::AttemptFailure;
 use super::http::ModelServer;
 use crate::server::{UnusableKey, http_date};
-use cofferdam_core::secret::Secret;
+use cofferdam_core::secret::{Secret, redact};
 use reqwest::header::DATE;
 use serde::Serialize;
 use serde_json::Value;
@@ -130,14 +130,13 @@ impl ProbeRequest {
         }
         let page = match page {
             Ok(page) => page,
-            Err(failure) => return Probed::unreachable(self.server.scrub(&failure)),
+            Err(failure) => return Probed::unreachable(redact(&failure.to_string()).into_owned()),
         };
         let date = page.date;
         Probed { known: self.read_facts(&page).await, date }
     }
 
     async fn read_facts(&self, page: &ProbeAnswer) -> Result<ServerFacts, ProbeError> {
-        let failure = || AttemptFailure::from_status(page.status, &page.body, None);
         match page.status {
             200 => Ok(ServerFacts { key: self.standing().await, model: find_model(&page.body, &self.model) }),
             401 | 403 => Err(ProbeError::Key(format!("HTTP status {}", page.status))),
@@ -145,7 +144,10 @@ impl ProbeRequest {
                 Ok(ServerFacts { key: self.standing().await, model: ModelStanding::NotListed })
             }
             404 | 405 => Err(ProbeError::NoList(page.status)),
-            _ => Err(ProbeError::Unreachable(self.server.scrub(&failure()))),
+            status => {
+                let failure = AttemptFailure::from_status(status, &page.body, None).to_string();
+                Err(ProbeError::Unreachable(redact(&failure).into_owned()))
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Which PostgreSQL the store is in, and how it is spoken to: over TLS wherever others could
 //! listen.
 
-use cofferdam_core::secret::Secret;
+use cofferdam_core::secret::{Secret, redact};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
@@ -68,7 +68,7 @@ impl PostgresConfig {
                 let said = cofferdam_core::text::with_causes(&error);
                 // Of a URL that is spelled wrongly all up to a = passes for an option's name.
                 let known = said.split_inclusive("unknown option").next().unwrap_or_default();
-                PostgresConfigError::Url(url.scrub(known))
+                PostgresConfigError::Url(redact(known).into_owned())
             })?;
         // The log may be told the password alone.
         let password = client.get_password().and_then(|bytes| std::str::from_utf8(bytes).ok());
@@ -213,7 +213,7 @@ fn describe(client: &tokio_postgres::Config) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cofferdam_core::secret::{KNOWN_MAX, redact};
+    use cofferdam_core::secret::KNOWN_MAX;
 
     fn config(url: &str) -> Result<PostgresConfig, PostgresConfigError> {
         PostgresConfig::new(&Secret::new(url), "cofferdam", b"")

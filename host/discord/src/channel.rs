@@ -19,7 +19,7 @@ use cofferdam_chat::approvals::{ApprovalDisplay, Changing};
 use cofferdam_chat::handler::{Channel, ChannelServices, ChannelTurn, PlatformChannel, StartDecision};
 use cofferdam_chat::outbound::{ChannelLimits, SendError, SendingPart};
 use cofferdam_chat::runs::UnreachableReason;
-use cofferdam_chat::setup::{MenuEntry, RenewedSettings};
+use cofferdam_chat::setup::{ChannelSettings, MenuEntry};
 use cofferdam_chat::{AGAIN, Activity, PlaceholderRef};
 use cofferdam_core::id::TurnId;
 use cofferdam_store::{self as store, AlbumStanding, Update};
@@ -154,7 +154,7 @@ impl PlatformChannel for DiscordBot {
         Ok((target, Some(place)))
     }
 
-    fn renew(&self, config: &Config, renewed: &RenewedSettings) -> Self {
+    fn renew(&self, config: &Config, renewed: &ChannelSettings) -> Self {
         let base = self.base.renew(renewed, configured_people(config));
         Self { base, menu: Arc::new(renewed.menu.clone()), ..self.clone() }
     }

@@ -59,7 +59,7 @@ use cofferdam_agent::server::{ServerScope, client};
 use cofferdam_chat::loop_health::LoopHealth;
 use cofferdam_chat::people::words::who_is_served;
 use cofferdam_chat::session_queue::{AlbumWindow, Arrival};
-use cofferdam_chat::setup::{self, Renewal, ServeError, run, wait_for};
+use cofferdam_chat::setup::{self, Renewal, ServeError, Services, run, wait_for};
 use download::Cdn;
 use failure::ApiFailure;
 use gateway::{GatewayAddress, listen};
@@ -75,24 +75,22 @@ pub static PULSE: LoopHealth = LoopHealth::new();
 /// Discord has no albums: all files of a message are in it.
 const NO_ALBUMS: AlbumWindow = AlbumWindow { silence: Duration::ZERO, cap: Duration::ZERO };
 
-/// Everything that the channel needs from others.
-pub type DiscordService = cofferdam_chat::setup::ChannelService<Config, BotToken>;
-
 /// Serves until `stop`, then returns within 10 s, in any state of the network.
 ///
-/// `announce` gets one line, when events come. `renewals` bring configurations that come into force
-/// meanwhile.
+/// The bot is its section of the configuration and its token. `announce` gets one line, when events
+/// come. `renewals` bring configurations that come into force meanwhile.
 ///
 /// # Errors
 /// [`ServeError`]; a network that fails is waited for and is none.
 pub async fn serve(
-    service: DiscordService,
+    (config, token): (Config, BotToken),
+    services: Services,
     announce: impl FnOnce(&str) + Send,
     renewals: mpsc::Receiver<Renewal<Config>>,
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
-    let (presence, users) = (service.services.presence.clone(), service.config.allowed_users.len());
-    let Some((bot, gateway)) = open(service, &stop).await? else { return Ok(()) };
+    let (presence, users) = (services.presence.clone(), config.allowed_users.len());
+    let Some((bot, gateway)) = open((config, token), services, &stop).await? else { return Ok(()) };
     presence.note_account(CHANNEL, &bot.me.display_name());
     let who = who_is_served(users, bot.base.door.let_in(), &bot.base.door.groups().summarize("guild"));
     let line = format!("listening on Discord as {} {who}", bot.me.display_name());
@@ -107,8 +105,12 @@ pub async fn serve(
 ///
 /// # Errors
 /// [`ServeError`].
-pub async fn speak(service: DiscordService, stop: CancellationToken) -> Result<(), ServeError> {
-    let Some((bot, _)) = open(service, &stop).await? else { return Ok(()) };
+pub async fn speak(
+    bot: (Config, BotToken),
+    services: Services,
+    stop: CancellationToken,
+) -> Result<(), ServeError> {
+    let Some((bot, _)) = open(bot, services, &stop).await? else { return Ok(()) };
     setup::speak(bot).await;
     Ok(())
 }
@@ -116,10 +118,10 @@ pub async fn speak(service: DiscordService, stop: CancellationToken) -> Result<(
 /// The bot, once Discord has said who it is, and where events come from; waits for a network that
 /// is down. `None` on `stop`.
 async fn open(
-    service: DiscordService,
+    (config, token): (Config, BotToken),
+    services: Services,
     stop: &CancellationToken,
 ) -> Result<Option<(Arc<DiscordBot>, GatewayAddress)>, ServeError> {
-    let DiscordService { config, token, services } = service;
     config.check()?;
     let (address, cdn) = (config.address()?, config.cdn()?);
     let (message_content, token_place) = (config.message_content, config.token_at().place());
@@ -147,7 +149,7 @@ async fn open(
         cdn: Arc::new(Cdn { client, instead: cdn.map(|address| address.url) }),
         presence: services.presence,
         me,
-        menu: Arc::new(services.menu),
+        menu: Arc::new(services.settings.menu),
         acks: Acks::default(),
         answers: Arc::new(Semaphore::new(ANSWERS_AT_ONCE_MAX)),
     };

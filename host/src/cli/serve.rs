@@ -16,16 +16,17 @@ use crate::gateway::attaching::{self, AttachServer};
 use crate::gateway::heads::{self, HeadExchange};
 use crate::gateway::{self, Gateway, PreparePurpose, ReadScope, Role};
 use crate::saying::MessageSender;
-use crate::workflows::{ChannelPeople, WorkflowService};
+use crate::workflows::{Catalog, ChannelPeople, WorkflowService};
 use anyhow::bail;
 use channels::Renewals;
+use cofferdam_agent::llm::Answering;
 use cofferdam_agent::server::UnusableKey;
 use cofferdam_agent::tools::Registry;
-use cofferdam_agent::turn::{History, HistorySize, Runner};
+use cofferdam_agent::turn::{History, HistorySize};
 use cofferdam_agent::voice::{SpeechConfig, Voice};
 use cofferdam_chat::handler::SettleAudit;
 use cofferdam_chat::runs::Runs;
-use cofferdam_chat::setup::{MenuEntry, MenuTool, Services, prune};
+use cofferdam_chat::setup::{ChannelSettings, MenuEntry, MenuTool, Services, prune};
 use cofferdam_core::capability::Interface;
 use cofferdam_discord as discord;
 use cofferdam_store::people::People;
@@ -93,10 +94,8 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
     let store = prepare::open_inside(&gateway, config, &catalog)?;
     let provider = answering.provider.clone();
     let served_store = store.clone();
-    let runner = Arc::new(gateway.runner(config, answering, History::durable(store.clone())));
-    let menu = [menu(&gateway, runner.memory(), &config.speech), workflows::menu(&catalog)].concat();
-    let mute = mute_services(config, &gateway, &store, (runner, watchers.presence.clone()));
-    let services = Services { menu, voice, ..mute };
+    let settings = channel_settings(config, &gateway, &store, answering, &catalog);
+    let services = channel_services(config, &gateway, &store, (settings, voice, watchers.presence.clone()));
     let audit = gateway.warden.audit().clone();
     if let Ok(listener) = attaching {
         let people = ChannelPeople { runs: services.runs.clone(), channels: workflows::channels(config) };
@@ -182,27 +181,41 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What channels are given, without a menu and without a voice.
-fn mute_services(
+/// What a configuration says of every channel.
+fn channel_settings(
     config: &Config,
     gateway: &Gateway,
     store: &Store,
-    (runner, presence): (Arc<Runner>, Arc<Presence>),
+    answering: Answering,
+    catalog: &Catalog,
+) -> ChannelSettings {
+    let runner = Arc::new(gateway.runner(config, answering, History::durable(store.clone())));
+    ChannelSettings {
+        menu: [menu(gateway, runner.memory(), &config.speech), workflows::menu(catalog)].concat(),
+        runner,
+        outgoing: gateway.warden.outgoing().clone(),
+        attachments: config.attachments.clone(),
+        approvals: config.approvals,
+    }
+}
+
+/// What channels are given.
+fn channel_services(
+    config: &Config,
+    gateway: &Gateway,
+    store: &Store,
+    (settings, voice, presence): (ChannelSettings, Voice, Arc<Presence>),
 ) -> Services {
     Services {
         people: People::new(&config.state_dir),
         store: store.clone(),
         presence,
-        menu: Vec::new(),
         turns_at_once: config.turns.at_once,
-        runner,
         blobs: gateway.blobs.clone(),
-        outgoing: gateway.warden.outgoing().clone(),
         settle: settle(gateway.warden.clone()),
-        attachments: config.attachments.clone(),
-        approvals: config.approvals,
         runs: Runs::with_channels(workflows::channels(config)),
-        voice: Voice::default(),
+        voice,
+        settings,
     }
 }
 

@@ -18,7 +18,7 @@ use cofferdam_chat::approvals::{ApprovalDisplay, Changing};
 use cofferdam_chat::handler::{Channel, ChannelServices, PlatformChannel};
 use cofferdam_chat::outbound::{ChannelLimits, SendError, SendingPart};
 use cofferdam_chat::runs::UnreachableReason;
-use cofferdam_chat::setup::{MenuEntry, RenewedSettings};
+use cofferdam_chat::setup::{ChannelSettings, MenuEntry};
 use cofferdam_chat::{AGAIN, Activity, PlaceholderRef};
 use cofferdam_core::id::TurnId;
 use cofferdam_store::{self as store, AlbumStanding, StoreError, Update};
@@ -136,7 +136,7 @@ impl PlatformChannel for TelegramBot {
         Ok((ReplyTarget::in_chat(person), None))
     }
 
-    fn renew(&self, config: &Config, renewed: &RenewedSettings) -> Self {
+    fn renew(&self, config: &Config, renewed: &ChannelSettings) -> Self {
         Self { base: self.base.renew(renewed, configured_people(config)), ..self.clone() }
     }
 

@@ -55,7 +55,7 @@ use bot::{BotUser, Bots, TelegramBot};
 use cofferdam_chat::loop_health::LoopHealth;
 use cofferdam_chat::people::words::who_is_served;
 use cofferdam_chat::session_queue::{AlbumWindow, Arrival};
-use cofferdam_chat::setup::{self, Renewal, ServeError, run, wait_for};
+use cofferdam_chat::setup::{self, Renewal, ServeError, Services, run, wait_for};
 use failure::ApiFailure;
 use moves::Moves;
 use pace::Pace;
@@ -74,26 +74,24 @@ pub static PULSE: LoopHealth = LoopHealth::new();
 const ALBUMS: AlbumWindow =
     AlbumWindow { silence: Duration::from_millis(1500), cap: Duration::from_secs(10) };
 
-/// Everything that the channel needs from others.
-pub type TelegramService = cofferdam_chat::setup::ChannelService<Config, BotToken>;
-
 /// Serves until `stop`, then returns within 10 s, in any state of the network.
 ///
-/// `announce` gets one line, when polling begins. `renewals` bring configurations that come into
-/// force meanwhile.
+/// The bot is its section of the configuration and its token. `announce` gets one line, when
+/// polling begins. `renewals` bring configurations that come into force meanwhile.
 ///
 /// # Errors
 /// [`ServeError`]; a network that fails is waited for and is none.
 pub async fn serve(
-    service: TelegramService,
+    (config, token): (Config, BotToken),
+    services: Services,
     announce: impl FnOnce(&str) + Send,
     renewals: mpsc::Receiver<Renewal<Config>>,
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
-    let place = service.config.token_at().place();
-    let (menu, users) = (service.services.menu.clone(), service.config.allowed_users.len());
-    let presence = service.services.presence.clone();
-    let Some(bot) = open(service, &stop).await? else { return Ok(()) };
+    let place = config.token_at().place();
+    let (menu, users) = (services.settings.menu.clone(), config.allowed_users.len());
+    let presence = services.presence.clone();
+    let Some(bot) = open((config, token), services, &stop).await? else { return Ok(()) };
     let name = bot.me.username.clone().unwrap_or_else(|| bot.me.id.to_string());
     presence.note_account(CHANNEL, &bot.me.display_name());
     let who = who_is_served(users, bot.base.door.let_in(), &bot.base.door.groups().summarize("group"));
@@ -113,18 +111,22 @@ pub async fn serve(
 ///
 /// # Errors
 /// [`ServeError`].
-pub async fn speak(service: TelegramService, stop: CancellationToken) -> Result<(), ServeError> {
-    let Some(bot) = open(service, &stop).await? else { return Ok(()) };
+pub async fn speak(
+    bot: (Config, BotToken),
+    services: Services,
+    stop: CancellationToken,
+) -> Result<(), ServeError> {
+    let Some(bot) = open(bot, services, &stop).await? else { return Ok(()) };
     setup::speak(bot).await;
     Ok(())
 }
 
 /// The bot, once Telegram has said who it is; waits for a network that is down. `None` on `stop`.
 async fn open(
-    service: TelegramService,
+    (config, token): (Config, BotToken),
+    services: Services,
     stop: &CancellationToken,
 ) -> Result<Option<Arc<TelegramBot>>, ServeError> {
-    let TelegramService { config, token, services } = service;
     config.check()?;
     let place = config.token_at().place();
     let ended = |failure: ApiFailure| poll_error(failure, &place);

@@ -6,7 +6,7 @@ use crate::approvals::{ApprovalDisplay, Changing};
 use crate::outbound::{ChannelLimits, SendError, SendingPart};
 use crate::runs::UnreachableReason;
 use crate::session_queue::{StopPower, TurnSlot};
-use crate::setup::{MenuEntry, RenewedSettings};
+use crate::setup::{ChannelSettings, MenuEntry};
 use crate::{Activity, EditableMessage, PlaceholderRef, ShownActivity, words};
 use cofferdam_core::command::{ControlWord, steer_text, word};
 use cofferdam_core::id::{SessionId, TurnId};
@@ -141,7 +141,7 @@ pub trait PlatformChannel: Channel {
     ) -> impl Future<Output = Result<(Self::Target, Option<ReplyPlace>), UnreachableReason>> + Send;
 
     /// The same one under another configuration.
-    fn renew(&self, config: &Self::Config, renewed: &RenewedSettings) -> Self;
+    fn renew(&self, config: &Self::Config, renewed: &ChannelSettings) -> Self;
 
     /// Has the platform show these commands. Best effort.
     fn set_menu(self: Arc<Self>, menu: Vec<MenuEntry>) -> impl Future<Output = ()> + Send;

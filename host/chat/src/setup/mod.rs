@@ -9,8 +9,8 @@ mod token;
 mod wait;
 
 pub use probe::{ProbeError, ProbeResponse};
-pub use renew::{Renewal, RenewedSettings, renew};
+pub use renew::{ChannelSettings, Renewal, renew};
 pub use run::{ServeError, run, speak};
-pub use services::{ChannelService, MenuEntry, MenuTool, Services, prune};
+pub use services::{MenuEntry, MenuTool, Services, prune};
 pub use token::{PlatformNames, TokenAt};
 pub use wait::wait_for;

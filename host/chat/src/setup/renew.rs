@@ -13,9 +13,9 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
-/// What a configuration changes of every running bot.
+/// What a configuration says of every channel, also while it runs.
 #[derive(Clone)]
-pub struct RenewedSettings {
+pub struct ChannelSettings {
     /// Answers turns.
     pub runner: Arc<Runner>,
     /// Holds the bytes of replies' files, with their limits.
@@ -33,7 +33,7 @@ pub struct Renewal<C> {
     /// The section of the configuration; of it, who is served and who approves.
     pub config: C,
     /// What it changes besides.
-    pub renewed: RenewedSettings,
+    pub renewed: ChannelSettings,
     /// Told once the next message is served under it.
     pub in_force: oneshot::Sender<()>,
 }
@@ -62,7 +62,7 @@ pub async fn renew<C: PlatformChannel>(
 impl ChannelServices {
     /// The same under another configuration; `people` are the channel's own.
     #[must_use]
-    pub fn renew(&self, renewed: &RenewedSettings, people: ConfiguredPeople) -> Self {
+    pub fn renew(&self, renewed: &ChannelSettings, people: ConfiguredPeople) -> Self {
         Self {
             runner: renewed.runner.clone(),
             approvals: self.approvals.renewed(Rules::new(&people.approvers, &renewed.approvals)),

@@ -1,18 +1,16 @@
 //! What every channel is given by the code that composes the program.
 
+use super::ChannelSettings;
 use crate::approvals::{ApprovalService, Rules};
 use crate::handler::{ChannelServices, SettleAudit};
 use crate::loop_health::note_next_within;
 use crate::people::{AccessControl, ConfiguredPeople, PairedPeople};
 use crate::runs::Runs;
 use crate::session_queue::{AlbumWindow, RunningTurns, Stop, TurnPlaces};
-use cofferdam_agent::tools;
-use cofferdam_agent::turn::Runner;
 use cofferdam_agent::voice::Voice;
 use cofferdam_store::people::People;
 use cofferdam_store::{Presence, Store, StoreRetry, now_ms};
-use cofferdam_warden::attachments::outgoing::Outgoing;
-use cofferdam_warden::attachments::{self, BlobStore};
+use cofferdam_warden::attachments::BlobStore;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,24 +27,16 @@ pub struct Services {
     pub people: People,
     /// How many turns of a channel are worked on at once.
     pub turns_at_once: usize,
-    /// Answers turns.
-    pub runner: Arc<Runner>,
     /// Takes the bytes of attachments.
     pub blobs: BlobStore,
-    /// Holds the bytes of replies' files.
-    pub outgoing: Outgoing,
     /// Settles the audit of nodes that are gone.
     pub settle: SettleAudit,
-    /// Limits on attachments.
-    pub attachments: attachments::Config,
-    /// How long a person is waited for.
-    pub approvals: tools::Config,
-    /// The tools, for the command menu.
-    pub menu: Vec<MenuEntry>,
     /// Runs of workflows.
     pub runs: Runs,
     /// Hears voice messages, and speaks.
     pub voice: Voice,
+    /// What the configuration says that was there at the start.
+    pub settings: ChannelSettings,
 }
 
 /// An entry of the command menu.
@@ -70,16 +60,6 @@ pub struct MenuTool {
     pub arguments: Value,
     /// Whether it uses the files of a message.
     pub takes_files: bool,
-}
-
-/// What one channel is started with.
-pub struct ChannelService<C, T> {
-    /// Its section of the configuration.
-    pub config: C,
-    /// Its bot's token.
-    pub token: T,
-    /// What every channel is given.
-    pub services: Services,
 }
 
 /// How often the store is pruned.
@@ -108,7 +88,8 @@ impl Services {
     ) -> ChannelServices {
         let stop = Stop { soon, now: CancellationToken::new() };
         let store_retry = StoreRetry::new(stop.soon.clone(), note_next_within);
-        let rules = Rules::new(&people.approvers, &self.approvals);
+        let ChannelSettings { runner, outgoing, attachments, approvals, .. } = self.settings.clone();
+        let rules = Rules::new(&people.approvers, &approvals);
         let approvals = ApprovalService::new(
             self.store.clone(),
             (store_retry.clone(), stop.clone()),
@@ -120,13 +101,13 @@ impl Services {
             channel,
             store_retry,
             stop,
-            runner: self.runner.clone(),
+            runner,
             approvals,
             running: Arc::new(RunningTurns::default()),
             places: TurnPlaces::new(self.turns_at_once),
             blobs: self.blobs.clone(),
-            limits: self.attachments.clone(),
-            outgoing: self.outgoing.clone(),
+            limits: attachments,
+            outgoing,
             settle: self.settle.clone(),
             albums,
             runs: self.runs.clone(),

@@ -3,21 +3,20 @@
 
 use super::super::errors::describe_error;
 use super::channels::Channels;
-use super::mute_services;
 use super::workflows::channels;
+use super::{channel_services, channel_settings};
 use crate::config::Config;
 use crate::gateway::attaching::{AttachAnswer, OperatorMessage};
 use crate::gateway::{self, Gateway, ReadScope, Role, ServeLock};
 use crate::saying::MessageSender;
-use crate::workflows::ChannelPeople;
+use crate::workflows::{Catalog, ChannelPeople};
 use anyhow::Context as _;
 use cofferdam_agent::llm;
-use cofferdam_agent::turn::History;
+use cofferdam_agent::voice::Voice;
 use cofferdam_core::id::Caller;
 use cofferdam_core::message::SentMessage;
 use cofferdam_core::tool::ToolError;
 use cofferdam_store::{Presence, Store};
-use std::sync::Arc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -41,9 +40,10 @@ pub(in crate::cli) fn say(
     let gateway = Gateway::open(config, Role::Serve)?;
     let store = Store::open(&config.store.location).context("cannot open the database")?;
     store.join(&gateway::cluster_node(config)?)?;
-    let runner = Arc::new(gateway.runner(config, answering, History::durable(store.clone())));
-    let services =
-        mute_services(config, &gateway, &store, (runner, Presence::new(&gateway::note_file(config))));
+    // No menu is shown, and nothing is heard or spoken.
+    let settings = channel_settings(config, &gateway, &store, answering, &Catalog::default());
+    let presence = Presence::new(&gateway::note_file(config));
+    let services = channel_services(config, &gateway, &store, (settings, Voice::default(), presence));
     let people = ChannelPeople { runs: services.runs.clone(), channels: channels(config) };
     let parts = (gateway.warden.outgoing().clone(), gateway.warden.audit().clone());
     let saying = MessageSender::new(people, &store, parts, runtime.handle().clone());

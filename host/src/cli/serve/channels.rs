@@ -4,7 +4,7 @@
 use crate::config::Config;
 use anyhow::ensure;
 use cofferdam_agent::server::UnusableKey;
-use cofferdam_chat::setup::{Renewal, RenewedSettings, Services};
+use cofferdam_chat::setup::{ChannelSettings, Renewal, Services};
 use cofferdam_discord as discord;
 use cofferdam_telegram as telegram;
 use tokio::sync::{mpsc, oneshot};
@@ -37,13 +37,13 @@ impl Renewals {
 
     /// Brings a configuration into force on every channel that is configured, with what they share;
     /// `None` where the program is ending.
-    pub(super) async fn enforce(&self, config: &Config, shared: &RenewedSettings) -> Option<()> {
+    pub(super) async fn enforce(&self, config: &Config, shared: &ChannelSettings) -> Option<()> {
         let telegram = bring(&self.telegram, config.telegram.clone(), shared).await;
         bring(&self.discord, config.discord.clone(), shared).await.and(telegram)
     }
 }
 
-async fn bring<C>(to: &mpsc::Sender<Renewal<C>>, config: Option<C>, shared: &RenewedSettings) -> Option<()> {
+async fn bring<C>(to: &mpsc::Sender<Renewal<C>>, config: Option<C>, shared: &ChannelSettings) -> Option<()> {
     let Some(config) = config else { return Some(()) };
     let (in_force, told) = oneshot::channel();
     to.send(Renewal { config, renewed: shared.clone(), in_force }).await.ok()?;
@@ -82,15 +82,13 @@ impl Channels {
         let announce = |line: &str| crate::cli::tell(line);
         let (discords, stops) = (services.clone(), stop.clone());
         let telegram = async {
-            let Some((config, token)) = self.telegram else { return Ok(()) };
-            let service = telegram::TelegramService { config, token, services };
-            let served = telegram::serve(service, announce, renewing.telegram, stop.clone()).await;
+            let Some(bot) = self.telegram else { return Ok(()) };
+            let served = telegram::serve(bot, services, announce, renewing.telegram, stop.clone()).await;
             served.inspect_err(|_| stop.cancel()).map_err(anyhow::Error::from)
         };
         let discord = async {
-            let Some((config, token)) = self.discord else { return Ok(()) };
-            let service = discord::DiscordService { config, token, services: discords };
-            let served = discord::serve(service, announce, renewing.discord, stops.clone()).await;
+            let Some(bot) = self.discord else { return Ok(()) };
+            let served = discord::serve(bot, discords, announce, renewing.discord, stops.clone()).await;
             served.inspect_err(|_| stops.cancel()).map_err(anyhow::Error::from)
         };
         // A channel's loop that has much to do keeps no other one from its own.
@@ -102,13 +100,12 @@ impl Channels {
     pub(super) async fn speak(self, services: Services, stop: CancellationToken) -> anyhow::Result<()> {
         let (discords, stops) = (services.clone(), stop.clone());
         let telegram = async {
-            let Some((config, token)) = self.telegram else { return anyhow::Ok(()) };
-            Ok(telegram::speak(telegram::TelegramService { config, token, services }, stop.clone()).await?)
+            let Some(bot) = self.telegram else { return anyhow::Ok(()) };
+            Ok(telegram::speak(bot, services, stop.clone()).await?)
         };
         let discord = async {
-            let Some((config, token)) = self.discord else { return anyhow::Ok(()) };
-            let service = discord::DiscordService { config, token, services: discords };
-            Ok(discord::speak(service, stops.clone()).await?)
+            let Some(bot) = self.discord else { return anyhow::Ok(()) };
+            Ok(discord::speak(bot, discords, stops.clone()).await?)
         };
         let (telegram, discord) = tokio::join!(telegram, discord);
         telegram.and(discord)

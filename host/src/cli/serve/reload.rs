@@ -9,7 +9,7 @@ use super::super::doctor::shell;
 use super::super::errors::{describe_error, error_with_place};
 use super::channels::{Renewals, check_sections};
 use super::signals::ReloadSignals;
-use super::{check_groups, menu, workflows};
+use super::{channel_settings, check_groups, workflows};
 use crate::config::{Config, ConfigError};
 use crate::gateway::Gateway;
 use crate::log;
@@ -17,8 +17,8 @@ use crate::monitor::ServiceManager;
 use crate::workflows::{Catalog, Executor};
 use anyhow::{Context, anyhow};
 use cofferdam_agent::llm;
-use cofferdam_agent::turn::{History, Provider};
-use cofferdam_chat::setup::RenewedSettings;
+use cofferdam_agent::turn::Provider;
+use cofferdam_chat::setup::ChannelSettings;
 use cofferdam_core::audit::{AuditEvent, Reload, ReloadState};
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::standing::MODEL;
@@ -60,7 +60,7 @@ pub(super) struct Reloading {
 struct PreparedReload {
     config: Config,
     gateway: Gateway,
-    shared: RenewedSettings,
+    shared: ChannelSettings,
     provider: Arc<dyn Provider>,
 }
 
@@ -156,14 +156,7 @@ impl Reloading {
         check_groups(&config, gateway.toolbox.registry())?;
         let answering = llm::open(&config.provider).context("[provider]")?;
         let provider = answering.provider.clone();
-        let runner = Arc::new(gateway.runner(&config, answering, History::durable(self.store.clone())));
-        let shared = RenewedSettings {
-            menu: [menu(&gateway, runner.memory(), &config.speech), workflows::menu(&self.catalog)].concat(),
-            runner,
-            outgoing: gateway.warden.outgoing().clone(),
-            attachments: config.attachments.clone(),
-            approvals: config.approvals,
-        };
+        let shared = channel_settings(&config, &gateway, &self.store, answering, &self.catalog);
         check_sections(&config, &self.started)?;
         Ok((PreparedReload { config, gateway, shared, provider }, policies))
     }

@@ -30,6 +30,7 @@ pub mod terminal;
 pub mod tls;
 pub mod tracer;
 pub mod voice;
+pub mod web;
 pub mod wires;
 pub mod workers;
 

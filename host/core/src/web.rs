@@ -204,25 +204,6 @@ pub trait Web: Send + Sync {
     ) -> Result<HttpAnswer, HttpFailure>;
 }
 
-/// Sends nothing: where there is no network.
-#[derive(Clone, Copy, Debug)]
-pub struct NoWeb;
-
-impl Web for NoWeb {
-    fn send(
-        &self,
-        request: HttpRequest,
-        _: Vec<u8>,
-        _: &Terms,
-        witness: Witness<'_>,
-    ) -> Result<HttpAnswer, HttpFailure> {
-        let failure = HttpFailure::new(FailureKind::Denied, "there is no network here");
-        let asked = RequestRecord { method: request.method, host: String::new(), path: String::new() };
-        witness(&asked, RequestFate::Failed(failure.clone()))?;
-        Err(failure)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

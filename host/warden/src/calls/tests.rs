@@ -25,7 +25,7 @@ fn warden(dir: &std::path::Path) -> Warden {
     let audit = Arc::new(AuditLog::open(&dir.join("audit.jsonl")).expect("an audit"));
     let outgoing = Outgoing::open(&dir.join("outgoing"), Default::default()).expect("a folder");
     Warden::new(
-        Parts { sandbox, workspaces, audit, outgoing, web: Arc::new(cofferdam_core::web::NoWeb) },
+        Parts { sandbox, workspaces, audit, outgoing, web: Arc::new(support::web::NoWeb) },
         ByteSize::mib(1),
     )
 }

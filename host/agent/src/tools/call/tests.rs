@@ -36,7 +36,7 @@ fn toolbox(dir: &std::path::Path, threads: usize) -> Toolbox {
     let audit = Arc::new(AuditLog::open(&dir.join("audit.jsonl")).expect("an audit"));
     let outgoing = Outgoing::open(&dir.join("outgoing"), Default::default()).expect("a folder");
     let warden = Warden::new(
-        Parts { sandbox, workspaces, audit, outgoing, web: Arc::new(cofferdam_core::web::NoWeb) },
+        Parts { sandbox, workspaces, audit, outgoing, web: Arc::new(support::web::NoWeb) },
         ByteSize::mib(1),
     );
     let threads = Arc::new(CallThreads::start(threads).expect("threads"));

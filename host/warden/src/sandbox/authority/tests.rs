@@ -10,11 +10,12 @@ use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::message::{DirectMessage, SentMessage};
 use cofferdam_core::network::Network;
-use cofferdam_core::web::{HttpRequest, NoWeb};
+use cofferdam_core::web::HttpRequest;
 use cofferdam_policy::{Facts, JudgedCall, PolicySet, Verdict, judge};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
+use support::web::NoWeb;
 use tokio_util::sync::CancellationToken;
 
 const PROFILE: &str = "schema = 1\nprofile = \"p\"\nwhy = \"a test\"\n\

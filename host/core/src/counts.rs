@@ -26,22 +26,37 @@ pub struct Counts {
     pub calls: CallCounts,
     /// Turns by how they ended.
     pub turns: LabelCounts<3>,
-    /// What models were asked.
-    pub model: ModelCounts,
-    /// Messages of replies.
-    pub sends: SendCounts,
+    /// Requests to models by what came of them.
+    pub model_requests: LabelCounts<3>,
+    /// Attempts at them after the first.
+    pub model_retries: Counter,
+    /// Their tokens, as the servers say; estimated where they do not.
+    pub model_tokens: LabelCounts<2>,
+    /// Messages of replies that are out, by kind.
+    pub sent: LabelCounts<3>,
+    /// Those that could not be sent.
+    pub unsent: LabelCounts<3>,
     /// Updates that a channel brought, unread ones included.
     pub updates: Counter,
     /// Work that a channel holds: messages that wait or are answered.
     pub held: Counter,
-    /// Worker processes that were started, and those that died or were killed during a call.
-    pub workers: WorkerCounts,
+    /// Worker processes that were started.
+    pub workers_started: Counter,
+    /// Those that died or were killed during a call.
+    pub workers_killed: Counter,
+    /// Whether the last one that was wanted did not start.
+    pub is_worker_missing: AtomicBool,
     /// Records that were appended to the audit.
     pub audit_records: Counter,
-    /// Whether configurations that were read anew came into force.
-    pub reloads: ReloadCounts,
-    /// Tools that are being loaded, or were loaded last.
-    pub loading: LoadCounts,
+    /// Configurations that were read anew, by what came of them.
+    pub reloads: LabelCounts<2>,
+    /// Whether the last one was refused.
+    pub is_reload_refused: AtomicBool,
+    /// Tools that are loaded one after the other, and compiled where they never were; zero before
+    /// the first.
+    pub tools_wanted: Counter,
+    /// Those that are done with, in success or failure.
+    pub tools_loaded: Counter,
 }
 
 /// A number.
@@ -54,55 +69,6 @@ pub struct LabelCounts<const N: usize> {
     words: [&'static str; N],
     counts: [Counter; N],
     other: Counter,
-}
-
-/// Requests to models.
-#[derive(Debug)]
-pub struct ModelCounts {
-    /// By what came of them.
-    pub requests: LabelCounts<3>,
-    /// Attempts after the first.
-    pub retries: Counter,
-    /// As the servers say; estimated where they do not.
-    pub tokens: LabelCounts<2>,
-}
-
-/// Messages of replies, by kind.
-#[derive(Debug)]
-pub struct SendCounts {
-    /// Those that are out.
-    pub sent: LabelCounts<3>,
-    /// Those that could not be sent.
-    pub failed: LabelCounts<3>,
-}
-
-/// Worker processes.
-#[derive(Debug)]
-pub struct WorkerCounts {
-    /// Started.
-    pub started: Counter,
-    /// Died or killed during a call.
-    pub killed: Counter,
-    /// Whether the last one that was wanted did not start.
-    pub fail: AtomicBool,
-}
-
-/// Tools that are loaded one after the other, and compiled where they never were.
-#[derive(Debug)]
-pub struct LoadCounts {
-    /// All of them; zero before the first.
-    pub tools: Counter,
-    /// Those that are done with, in success or failure.
-    pub ready: Counter,
-}
-
-/// Configurations that were read anew.
-#[derive(Debug)]
-pub struct ReloadCounts {
-    /// By what came of them.
-    pub ended: LabelCounts<2>,
-    /// Whether the last one was refused.
-    pub refused_last: AtomicBool,
 }
 
 /// Upper bounds of the durations that are counted apart, in seconds.
@@ -126,28 +92,21 @@ impl Counts {
                 microseconds: Counter::new(),
             },
             turns: LabelCounts::new(["answered", "limited", "open"]),
-            model: ModelCounts {
-                requests: LabelCounts::new(["answered", "broke_off", "failed"]),
-                retries: Counter::new(),
-                tokens: LabelCounts::new(["input", "output"]),
-            },
-            sends: SendCounts {
-                sent: LabelCounts::new(["text", "voice", "attachment"]),
-                failed: LabelCounts::new(["text", "voice", "attachment"]),
-            },
+            model_requests: LabelCounts::new(["answered", "broke_off", "failed"]),
+            model_retries: Counter::new(),
+            model_tokens: LabelCounts::new(["input", "output"]),
+            sent: LabelCounts::new(["text", "voice", "attachment"]),
+            unsent: LabelCounts::new(["text", "voice", "attachment"]),
             updates: Counter::new(),
             held: Counter::new(),
-            workers: WorkerCounts {
-                started: Counter::new(),
-                killed: Counter::new(),
-                fail: AtomicBool::new(false),
-            },
+            workers_started: Counter::new(),
+            workers_killed: Counter::new(),
+            is_worker_missing: AtomicBool::new(false),
             audit_records: Counter::new(),
-            reloads: ReloadCounts {
-                ended: LabelCounts::new(["applied", "refused"]),
-                refused_last: AtomicBool::new(false),
-            },
-            loading: LoadCounts { tools: Counter::new(), ready: Counter::new() },
+            reloads: LabelCounts::new(["applied", "refused"]),
+            is_reload_refused: AtomicBool::new(false),
+            tools_wanted: Counter::new(),
+            tools_loaded: Counter::new(),
         }
     }
 }

@@ -91,7 +91,8 @@ impl Watch {
         let model = MODEL.look();
         let model = model.is_failing().then(|| explain_problem("model: it answers no request", &model));
         // Perhaps one starts again; trying is what tells.
-        let tried = COUNTS.workers.fail.load(Ordering::Relaxed).then(|| self.warden.sandbox().try_worker());
+        let tried =
+            COUNTS.is_worker_missing.load(Ordering::Relaxed).then(|| self.warden.sandbox().try_worker());
         let workers =
             tried.and_then(|tried| failed("workers: no sandbox process starts, so calls fail", tried));
         let channels = silent_channels(&self.channels).into_iter();
@@ -191,7 +192,7 @@ impl Drop for Look<'_> {
 
 /// What a gateway is at that is not there yet: compiling takes the longest by far.
 fn describe_start() -> String {
-    match (COUNTS.loading.ready.get(), COUNTS.loading.tools.get()) {
+    match (COUNTS.tools_loaded.get(), COUNTS.tools_wanted.get()) {
         (_, 0) => "starting".to_owned(),
         (ready, tools) => format!("starting: compiled {ready} of {tools} tools"),
     }

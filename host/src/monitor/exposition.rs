@@ -16,38 +16,45 @@ pub(super) fn exposition(counts: &Counts, gauges: Option<&Gauges>) -> String {
     page.sample("build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
     calls(&mut page, counts);
     page.words("turns_total", "Turns by how they ended; open ones may be retried.", "outcome", &counts.turns);
-    let (model, sends, workers) = (&counts.model, &counts.sends, &counts.workers);
     page.words(
         "model_requests_total",
         "Requests to a model by what came of them.",
         "outcome",
-        &model.requests,
+        &counts.model_requests,
     );
-    page.counter("model_retries_total", "Attempts at a request after the first.", model.retries.get());
+    page.counter("model_retries_total", "Attempts at a request after the first.", counts.model_retries.get());
     page.words(
         "model_tokens_total",
         "Tokens of all requests, as the model's server counts them; estimated where it does not.",
         "direction",
-        &model.tokens,
+        &counts.model_tokens,
     );
-    page.words("messages_sent_total", "Messages of replies that are out.", "kind", &sends.sent);
-    page.words("messages_failed_total", "Messages of replies that could not be sent.", "kind", &sends.failed);
+    page.words("messages_sent_total", "Messages of replies that are out.", "kind", &counts.sent);
+    page.words(
+        "messages_failed_total",
+        "Messages of replies that could not be sent.",
+        "kind",
+        &counts.unsent,
+    );
     page.counter("updates_received_total", "Updates that the channel brought.", counts.updates.get());
     page.gauge(
         "messages_held",
         "Messages that are answered, or wait for it in memory; more may wait in the inbox.",
         counts.held.get(),
     );
-    page.counter("workers_started_total", "Sandbox processes that were started.", workers.started.get());
+    page.counter(
+        "workers_started_total",
+        "Sandbox processes that were started.",
+        counts.workers_started.get(),
+    );
     page.counter(
         "workers_killed_total",
         "Sandbox processes that died or were killed during a call.",
-        workers.killed.get(),
+        counts.workers_killed.get(),
     );
     page.counter("audit_records_total", "Records that this process appended.", counts.audit_records.get());
-    let reloads = &counts.reloads;
-    page.words("reloads_total", "Configurations that were read anew.", "outcome", &reloads.ended);
-    let refused = reloads.refused_last.load(Ordering::Relaxed);
+    page.words("reloads_total", "Configurations that were read anew.", "outcome", &counts.reloads);
+    let refused = counts.is_reload_refused.load(Ordering::Relaxed);
     page.gauge("reload_refused", "Whether the last reload was refused.", u8::from(refused));
     if let Some(gauges) = gauges {
         standing(&mut page, gauges);

@@ -85,7 +85,7 @@ impl ModelServer {
             let lost = telling.lost.and(answer.cost());
             telling.lost = lost;
             if answer.has_begun() {
-                COUNTS.model.requests.add("broke_off", 1);
+                COUNTS.model_requests.add("broke_off", 1);
                 MODEL.failed(now_ms(), &format!("the answer broke off: {}", failure.reason()));
                 tracing::warn!(attempt, "the model's answer broke off: {said}");
                 return Err(ProviderError::BrokeOff {
@@ -99,7 +99,7 @@ impl ModelServer {
             let hopeless = !failure.may_pass() || asked > RETRY_AFTER_MAX || late;
             let loading = matches!(failure, AttemptFailure::Loading(_));
             if hopeless || (attempt == REQUEST_ATTEMPTS_MAX && !loading) {
-                COUNTS.model.requests.add("failed", 1);
+                COUNTS.model_requests.add("failed", 1);
                 tracing::warn!(attempt, "the model's server gives no answer: {said}");
                 let told = if asking.shows_files { failure.to_file_error() } else { failure.to_error() };
                 match told {
@@ -117,7 +117,7 @@ impl ModelServer {
                 });
             }
             tracing::info!(attempt, ?pause, "the model's server is asked again: {said}");
-            COUNTS.model.retries.add(1);
+            COUNTS.model_retries.add(1);
             attempt += u32::from(!loading);
             tokio::time::sleep(pause).await;
         }
@@ -210,8 +210,8 @@ struct SpentTokens(Option<TokenUsage>);
 impl Drop for SpentTokens {
     fn drop(&mut self) {
         let TokenUsage { input_tokens, output_tokens } = self.0.unwrap_or_default();
-        COUNTS.model.tokens.add("input", input_tokens);
-        COUNTS.model.tokens.add("output", output_tokens);
+        COUNTS.model_tokens.add("input", input_tokens);
+        COUNTS.model_tokens.add("output", output_tokens);
     }
 }
 
@@ -236,7 +236,7 @@ impl<'a> AnswerListener<'a> {
 
     /// The whole reply, with what attempts before it have cost.
     fn end(&mut self, mut reply: StepReply) -> StepReply {
-        COUNTS.model.requests.add("answered", 1);
+        COUNTS.model_requests.add("answered", 1);
         MODEL.note_success(now_ms());
         reply.usage = reply.usage.and(self.lost);
         self.told.0 = Some(reply.usage);

@@ -107,12 +107,12 @@ impl Registry {
         let off = policies.iter().filter_map(|policy| Some((policy.tool.to_string(), reason_off(policy)?)));
         let off: BTreeMap<_, _> = off.collect();
         let on: Vec<_> = policies.iter().filter(|policy| !off.contains_key(policy.tool.as_str())).collect();
-        COUNTS.loading.tools.set(on.len() as u64);
-        COUNTS.loading.ready.set(0);
+        COUNTS.tools_wanted.set(on.len() as u64);
+        COUNTS.tools_loaded.set(0);
         let tools = on.into_iter().map(|policy| {
             let binary = component_bytes(policy, sources);
             let loaded = binary.and_then(|binary| load_binary(sandbox, policy, binary));
-            COUNTS.loading.ready.add(1);
+            COUNTS.tools_loaded.add(1);
             (policy.tool.to_string(), loaded)
         });
         Self { tools: tools.collect(), off }

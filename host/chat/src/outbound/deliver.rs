@@ -230,7 +230,7 @@ async fn record(
     part: &ReplyPart,
     (sent, instead): (&Result<String, LossReason>, PartsInstead),
 ) -> Option<Vec<ReplyPart>> {
-    let counted = if sent.is_ok() { &COUNTS.sends.sent } else { &COUNTS.sends.failed };
+    let counted = if sent.is_ok() { &COUNTS.sent } else { &COUNTS.unsent };
     counted.add(part.kind.as_str(), 1);
     if let Err(LossReason { reason, .. }) = sent {
         tracing::error!(code = ROUTING_ERROR, turn = %reply.turn, part = part.n, kind = part.kind.as_str(), %reason, "a part of a reply was not sent");

@@ -179,8 +179,8 @@ fn news(before: &Config, now: &Config) -> String {
 
 fn count(state: ReloadState) {
     let refused = state == ReloadState::Refused;
-    COUNTS.reloads.ended.add(if refused { "refused" } else { "applied" }, 1);
-    COUNTS.reloads.refused_last.store(refused, Ordering::Relaxed);
+    COUNTS.reloads.add(if refused { "refused" } else { "applied" }, 1);
+    COUNTS.is_reload_refused.store(refused, Ordering::Relaxed);
 }
 
 /// What helps where the system hides what is there.

@@ -197,7 +197,7 @@ impl Sandbox {
                     );
                 }
                 Err(broken) => {
-                    COUNTS.workers.killed.add(1);
+                    COUNTS.workers_killed.add(1);
                     tracing::error!(%broken, "an idle worker was killed: it does not keep to the protocol");
                 }
             }
@@ -253,7 +253,7 @@ fn call_in(
 /// The error of a call whose worker is of no use any more; why it had to stop is said by its clock.
 fn worker_error(mut worker: Worker, broken: &Broken, sha256: &str) -> ToolError {
     let component = &sha256[..12];
-    COUNTS.workers.killed.add(1);
+    COUNTS.workers_killed.add(1);
     match broken {
         Broken::Stopped => ToolError::new(ErrorCode::TimedOut, "the deadline passed; nothing was changed"),
         Broken::Closed => {
@@ -342,13 +342,13 @@ mod tests {
         let quiet = idle();
         let found = pool.ready(&key).expect("it kept still");
         drop((quiet, found));
-        let killed = COUNTS.workers.killed.get();
+        let killed = COUNTS.workers_killed.get();
         let (mut speaks, _end) = idle();
         // As the answer to the call that comes next would be.
         speaks.begin_call();
         speaks.send(&"an answer before its question", &[], || false).expect("there is room");
         assert!(pool.ready(&key).is_none());
-        assert!(COUNTS.workers.killed.get() > killed);
+        assert!(COUNTS.workers_killed.get() > killed);
         // Not merely closed here: what another thread starts just now has a copy for a moment.
         let (_gone, end) = idle();
         end.shutdown(std::net::Shutdown::Both).expect("it was open");

@@ -118,8 +118,8 @@ fn start(
     reaper: &Sender<Child>,
 ) -> io::Result<Worker> {
     let started = spare.take().and_then(|spare| Worker::start(spare, spec, isolation, reaper));
-    COUNTS.workers.started.add(u64::from(started.is_ok()));
-    COUNTS.workers.fail.store(started.is_err(), Ordering::Relaxed);
+    COUNTS.workers_started.add(u64::from(started.is_ok()));
+    COUNTS.is_worker_missing.store(started.is_err(), Ordering::Relaxed);
     started
 }
 

@@ -49,7 +49,7 @@ mod token;
 mod wire;
 
 pub use config::{Config, PLATFORM};
-pub use probe::{BotFacts, Obstacle, examine, permissions};
+pub use probe::{examine, permissions};
 pub use token::BotToken;
 
 use acks::Acks;

@@ -11,43 +11,13 @@ use super::gateway::wait_for_sessions;
 use super::route::{self, Route};
 use super::token::BotToken;
 use super::wire::{Snowflake, id};
-use cofferdam_chat::setup::{ProbeError, ProbeResponse};
-use std::time::{Duration, SystemTime};
+use cofferdam_chat::setup::{BotFacts, LIMITED, Obstacle, ProbeError};
+use std::time::Duration;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 /// The Message Content intent is on, of a large application or of a small one.
 const CONTENT_FLAGS: u64 = 1 << 18 | 1 << 19;
-
-/// What was found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BotFacts {
-    /// The bot, as for every channel.
-    pub answered: ProbeResponse,
-    /// What keeps it from connecting all the same.
-    pub obstacles: Vec<Obstacle>,
-    /// The link by which it is invited into a guild, where its application is known.
-    pub invite: Option<String>,
-}
-
-/// Something that keeps the bot from connecting.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Obstacle {
-    /// The intent is asked for and not switched on.
-    #[error(
-        "message_content = true, and the Message Content intent is off: Discord would close the connection (4014)"
-    )]
-    Intent,
-    /// Today nothing more can be begun.
-    #[error("no session can be begun for {} s more; serve would wait", .0.as_secs())]
-    NoSessions(Duration),
-    /// The gateway's address is none that is taken.
-    #[error("GET /gateway/bot tells no address of Discord's")]
-    Address,
-    /// Something is not answered.
-    #[error(transparent)]
-    Unanswered(ProbeError),
-}
 
 /// Asks the API of this configuration about the bot with this token, for at most `limit`.
 pub async fn examine(config: &Config, token: BotToken, limit: Duration) -> BotFacts {
@@ -58,7 +28,7 @@ pub async fn examine(config: &Config, token: BotToken, limit: Duration) -> BotFa
     });
     let (api, reach) = match api {
         Ok(api) => api,
-        Err(said) => return unreachable(said),
+        Err(said) => return BotFacts::unknown(ProbeError::Unreachable(said), None),
     };
     // A limit is an answer as well: it may last for longer than anybody looks.
     let ask = async |name| {
@@ -71,13 +41,17 @@ pub async fn examine(config: &Config, token: BotToken, limit: Duration) -> BotFa
     };
     let asked = match timeout(limit, asked).await {
         Ok(asked) => asked,
-        Err(_) => return unreachable(format!("it has not answered within {} s", limit.as_secs())),
+        Err(_) => {
+            let said = format!("it has not answered within {} s", limit.as_secs());
+            return BotFacts::unknown(ProbeError::Unreachable(said), None);
+        }
     };
     let date = api.date();
     let (me, application, at) = match asked {
         Ok(asked) => asked,
-        Err(failure) => return unknown(probe_error(failure), date),
+        Err(failure) => return BotFacts::unknown(probe_error(failure), date),
     };
+    let look = format!("curl -sSI {}", config.api_url);
     let (mut obstacles, mut invite) = (Vec::new(), None);
     match application {
         Ok(application) => {
@@ -85,21 +59,27 @@ pub async fn examine(config: &Config, token: BotToken, limit: Duration) -> BotFa
             invite = Some(link(id(&application["id"]).unwrap_or(me.id)));
             let flags = application["flags"].as_u64().unwrap_or_default();
             if config.message_content && flags & CONTENT_FLAGS == 0 {
-                obstacles.push(Obstacle::Intent);
+                obstacles.push(Obstacle::new(
+                    "message_content = true, and the Message Content intent is off: Discord would close the connection (4014)",
+                    "Discord's Developer Portal: Bot, Message Content Intent; or [channels.discord] message_content = false",
+                ));
             }
         }
-        Err(failure) => obstacles.push(Obstacle::Unanswered(probe_error(failure))),
+        Err(failure) => obstacles.push(unanswered_obstacle(failure, &look)),
     }
     match at {
         Ok(at) => {
             if gateway(at["url"].as_str().unwrap_or_default(), reach).is_none() {
-                obstacles.push(Obstacle::Address);
+                obstacles.push(Obstacle::new("GET /gateway/bot tells no address of Discord's", &look));
             }
-            obstacles.extend(wait_for_sessions(&at["session_start_limit"]).map(Obstacle::NoSessions));
+            obstacles.extend(wait_for_sessions(&at["session_start_limit"]).map(|wait| {
+                let what = format!("no session can be begun for {} s more; serve would wait", wait.as_secs());
+                Obstacle::new(what, "wait; something has begun a thousand sessions within a day")
+            }));
         }
-        Err(failure) => obstacles.push(Obstacle::Unanswered(probe_error(failure))),
+        Err(failure) => obstacles.push(unanswered_obstacle(failure, &look)),
     }
-    BotFacts { answered: ProbeResponse { bot: Ok(me.display_name()), date }, obstacles, invite }
+    BotFacts { bot: Ok(me.display_name()), date, obstacles, invite }
 }
 
 fn probe_error(failure: ApiFailure) -> ProbeError {
@@ -110,12 +90,11 @@ fn probe_error(failure: ApiFailure) -> ProbeError {
     }
 }
 
-fn unreachable(said: String) -> BotFacts {
-    unknown(ProbeError::Unreachable(said), None)
-}
-
-fn unknown(why: ProbeError, date: Option<SystemTime>) -> BotFacts {
-    BotFacts { answered: ProbeResponse { bot: Err(why), date }, obstacles: Vec::new(), invite: None }
+/// Something that is not answered; `look` is how one looks at the server.
+fn unanswered_obstacle(failure: ApiFailure, look: &str) -> Obstacle {
+    let error = probe_error(failure);
+    let mend = if matches!(error, ProbeError::Limited(..)) { LIMITED } else { look };
+    Obstacle::new(error.to_string(), mend)
 }
 
 /// What the bot asks for in a guild, by name and bit.

@@ -47,7 +47,7 @@ mod upload;
 mod wire;
 
 pub use config::{Config, FloodLimits, PLATFORM};
-pub use probe::{AccountFacts, PRIVACY_MODE, probe_account};
+pub use probe::probe_account;
 pub use token::BotToken;
 
 use api::TelegramApi;
@@ -62,6 +62,7 @@ use pace::Pace;
 use people::{CHANNEL, configured_people};
 use poll::poll;
 use presses::ANSWERS_AT_ONCE_MAX;
+use probe::PRIVACY_MODE;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};

@@ -8,34 +8,22 @@ use super::failure::ApiFailure;
 use super::pace::Pace;
 use super::people::configured_people;
 use super::token::BotToken;
-use cofferdam_chat::setup::{ProbeError, ProbeResponse};
+use cofferdam_chat::setup::{BotFacts, Obstacle, ProbeError};
 use std::time::Duration;
 use teloxide_core::payloads::GetMe;
 use tokio_util::sync::CancellationToken;
 
 /// What privacy mode keeps from a bot, and what the operator does about it.
-pub const PRIVACY_MODE: (&str, &str) = (
+pub(super) const PRIVACY_MODE: (&str, &str) = (
     "a group has mention_required = false, and the bot is in privacy mode: unless it is an administrator there, \
      Telegram brings it only what is for it",
     "turn the mode off with @BotFather's /setprivacy, and add the bot to the group anew",
 );
 
-/// What was found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AccountFacts {
-    /// The bot, as for every channel.
-    pub answered: ProbeResponse,
-    /// [`PRIVACY_MODE`] keeps from it what it is to hear in a group.
-    pub is_kept_from_groups: bool,
-}
-
 /// Asks the Bot API of this configuration who the bot with this token is, once, for at most
 /// `limit`.
-pub async fn probe_account(config: &Config, token: BotToken, limit: Duration) -> AccountFacts {
-    let unreachable = |said: String| AccountFacts {
-        answered: ProbeResponse { bot: Err(ProbeError::Unreachable(said)), date: None },
-        is_kept_from_groups: false,
-    };
+pub async fn probe_account(config: &Config, token: BotToken, limit: Duration) -> BotFacts {
+    let unreachable = |said: String| BotFacts::unknown(ProbeError::Unreachable(said), None);
     let api = match config.address() {
         // It sends no message, so there is nothing to pace.
         Ok(address) => {
@@ -49,11 +37,13 @@ pub async fn probe_account(config: &Config, token: BotToken, limit: Duration) ->
     };
     let me = result.and_then(|result| BotUser::read(&result));
     let groups = configured_people(config).groups;
-    let is_kept_from_groups = me.as_ref().is_ok_and(|me| me.is_kept_from(&groups));
+    let is_kept = me.as_ref().is_ok_and(|me| me.is_kept_from(&groups));
+    let (what, mend) = PRIVACY_MODE;
+    let obstacles = is_kept.then(|| Obstacle { is_minor: true, ..Obstacle::new(what, mend) });
     let bot = me.map(|me| me.display_name()).map_err(|failure| match failure {
         ApiFailure::Unauthorized(code) => ProbeError::Refused("Telegram", code),
         ApiFailure::TooMany(wait) => ProbeError::Limited("Telegram", wait),
         other => ProbeError::Unreachable(other.to_string()),
     });
-    AccountFacts { answered: ProbeResponse { bot, date }, is_kept_from_groups }
+    BotFacts { bot, date, obstacles: obstacles.into_iter().collect(), invite: None }
 }

@@ -8,7 +8,7 @@ mod services;
 mod token;
 mod wait;
 
-pub use probe::{ProbeError, ProbeResponse};
+pub use probe::{BotFacts, LIMITED, Obstacle, ProbeError};
 pub use renew::{ChannelSettings, Renewal, renew};
 pub use run::{ServeError, run, speak};
 pub use services::{MenuEntry, MenuTool, Services, prune};

@@ -1,14 +1,46 @@
-//! What one harmless request to a platform tells of a bot's token.
+//! What harmless requests to a platform tell of a bot's token.
 
 use std::time::{Duration, SystemTime};
 
-/// What a platform has answered.
+/// What to do about a bot that its platform limits.
+pub const LIMITED: &str = "wait; each request meanwhile may make it longer";
+
+/// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProbeResponse {
+pub struct BotFacts {
     /// The bot as people call it: `@name`; or why that is not known.
     pub bot: Result<String, ProbeError>,
     /// The time by the server's clock; none if it told none.
     pub date: Option<SystemTime>,
+    /// What is in its way though its token is accepted.
+    pub obstacles: Vec<Obstacle>,
+    /// The link by which it is invited, on a platform where that is needed.
+    pub invite: Option<String>,
+}
+
+/// Something that is in a bot's way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    /// What it is.
+    pub what: String,
+    /// What the operator does about it.
+    pub mend: String,
+    /// Whether it serves all the same.
+    pub is_minor: bool,
+}
+
+impl BotFacts {
+    /// Of a bot of which nothing is known, for this reason.
+    pub fn unknown(why: ProbeError, date: Option<SystemTime>) -> Self {
+        Self { bot: Err(why), date, obstacles: Vec::new(), invite: None }
+    }
+}
+
+impl Obstacle {
+    /// One that keeps it from serving.
+    pub fn new(what: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self { what: what.into(), mend: mend.into(), is_minor: false }
+    }
 }
 
 /// Why it is not known who the bot is.

@@ -6,11 +6,11 @@ use super::finding::DoctorFinding;
 use crate::config::Config;
 use cofferdam_agent::llm::{self, KeyStanding, ModelStanding, Probed, ServerFacts};
 use cofferdam_agent::server::{MissingSecret, SecretFileError, UnusableKey};
-use cofferdam_chat::setup::{ProbeError, ProbeResponse};
+use cofferdam_chat::setup::{BotFacts, LIMITED, Obstacle, ProbeError};
 use cofferdam_core::text::one_line;
-use cofferdam_discord::{self as discord, BotFacts, Obstacle};
+use cofferdam_discord as discord;
 use cofferdam_egress::Authorities;
-use cofferdam_telegram::{self as telegram, AccountFacts};
+use cofferdam_telegram as telegram;
 use serde::Serialize;
 use std::path::Path;
 use std::thread::JoinHandle;
@@ -21,8 +21,6 @@ const PROBE_TIME_MAX: Duration = Duration::from_secs(10);
 /// Where another token of a bot is made.
 const OTHER_TELEGRAM: &str = "ask @BotFather: /mybots, API Token";
 const OTHER_DISCORD: &str = "Discord's Developer Portal: Bot, Reset Token";
-/// What to do about a bot that its platform limits.
-const LIMITED: &str = "wait; each request meanwhile may make it longer";
 /// A clock that is off by more makes certificates, budgets and the audit's times doubtful.
 const SKEW_SECONDS_MAX: i64 = 60;
 
@@ -67,7 +65,7 @@ pub(super) struct PendingProbes(Option<JoinHandle<ProbeAnswers>>);
 
 #[derive(Default)]
 struct ProbeAnswers {
-    telegram: Option<(AccountFacts, SystemTime)>,
+    telegram: Option<(BotFacts, SystemTime)>,
     discord: Option<(BotFacts, SystemTime)>,
     model: Option<(Probed, SystemTime)>,
 }
@@ -132,8 +130,8 @@ impl PendingProbes {
         let offline = self.0.is_none();
         let answers = self.0.and_then(|answers| answers.join().ok()).unwrap_or_default();
         let dates = [
-            answers.telegram.as_ref().and_then(|(found, at)| Some((found.answered.date?, *at))),
-            answers.discord.as_ref().and_then(|(found, at)| Some((found.answered.date?, *at))),
+            answers.telegram.as_ref().and_then(|(found, at)| Some((found.date?, *at))),
+            answers.discord.as_ref().and_then(|(found, at)| Some((found.date?, *at))),
             answers.model.as_ref().and_then(|(probed, at)| Some((probed.date?, *at))),
         ];
         // Where two clocks differ, the one that is nearer to this one.
@@ -142,18 +140,13 @@ impl PendingProbes {
         findings.extend(clock_ahead_seconds.and_then(clock));
         let telegram = answers.telegram.zip(config.telegram.as_ref());
         let telegram = telegram.map(|((found, _), telegram)| {
-            let (what, mend) = telegram::PRIVACY_MODE;
-            let kept = found.is_kept_from_groups.then(|| DoctorFinding::notice("network", what, mend));
-            findings.extend(kept);
             let at = (telegram.api_url.as_str(), telegram.token_at().place());
-            bot(found.answered, at, ("the Bot API", OTHER_TELEGRAM), findings)
+            bot(found, at, ("the Bot API", OTHER_TELEGRAM), findings)
         });
         let discord = answers.discord.zip(config.discord.as_ref());
         let discord = discord.map(|((found, _), discord)| {
-            findings.extend(found.obstacles.iter().map(|obstacle| blocking(obstacle, &discord.api_url)));
             let at = (discord.api_url.as_str(), discord.token_at().place());
-            let whence = ("Discord's API", OTHER_DISCORD);
-            BotReport { invite: found.invite, ..bot(found.answered, at, whence, findings) }
+            bot(found, at, ("Discord's API", OTHER_DISCORD), findings)
         });
         let model = answers.model.map(|(probed, _)| model(probed, config, findings));
         let own_authorities = Authorities::authority_count();
@@ -161,16 +154,20 @@ impl PendingProbes {
     }
 }
 
-/// What a channel's server has said of the token at this server and in this place; `called` is what
+/// What was found of a bot at this server, whose token is in this place; `called` is what
 /// the server is, and where another token is made.
 fn bot(
-    answered: ProbeResponse,
+    found: BotFacts,
     (server, place): (&str, String),
     called: (&str, &str),
     findings: &mut Vec<DoctorFinding>,
 ) -> BotReport {
     let (api, whence) = called;
-    let failed = answered.bot.as_ref().err();
+    findings.extend(found.obstacles.into_iter().map(|Obstacle { what, mend, is_minor }| match is_minor {
+        true => DoctorFinding::notice("network", what, mend),
+        false => DoctorFinding::problem("network", what, mend),
+    }));
+    let failed = found.bot.as_ref().err();
     findings.extend(failed.map(|error| match error {
         ProbeError::Refused(..) => DoctorFinding::problem(
             "network",
@@ -183,21 +180,8 @@ fn bot(
             DoctorFinding::problem("network", what, format!("curl -sSI {server}"))
         }
     }));
-    let bot = answered.bot.ok().map(|name| one_line(&name, 80));
-    BotReport { server: server.to_owned(), bot, invite: None }
-}
-
-/// What keeps a Discord bot from connecting, whose token is accepted.
-fn blocking(obstacle: &Obstacle, server: &str) -> DoctorFinding {
-    let mend = match obstacle {
-        Obstacle::Intent => {
-            "Discord's Developer Portal: Bot, Message Content Intent; or [channels.discord] message_content = false".into()
-        }
-        Obstacle::NoSessions(_) => "wait; something has begun a thousand sessions within a day".to_owned(),
-        Obstacle::Unanswered(ProbeError::Limited(..)) => LIMITED.to_owned(),
-        Obstacle::Address | Obstacle::Unanswered(_) => format!("curl -sSI {server}"),
-    };
-    DoctorFinding::problem("network", obstacle.to_string(), mend)
+    let bot = found.bot.ok().map(|name| one_line(&name, 80));
+    BotReport { server: server.to_owned(), bot, invite: found.invite }
 }
 
 fn model(probed: Probed, config: &Config, findings: &mut Vec<DoctorFinding>) -> ModelReport {

@@ -5,7 +5,7 @@ use super::super::template::Setting;
 use super::super::terminal;
 use super::{CHECK_TIME_MAX, wait_for};
 use anyhow::Context;
-use cofferdam_chat::setup::{PlatformNames, ProbeError};
+use cofferdam_chat::setup::{BotFacts, PlatformNames, ProbeError};
 use cofferdam_core::secret::Secret;
 use cofferdam_discord as discord;
 use cofferdam_telegram as telegram;
@@ -30,15 +30,6 @@ pub(in super::super) struct BotAnswers {
 enum PlatformApi {
     Telegram(telegram::Config),
     Discord(discord::Config),
-}
-
-/// What a platform says of a token.
-struct TokenFacts {
-    bot: Result<String, ProbeError>,
-    /// What would keep it from serving all the same.
-    obstacles: Vec<String>,
-    /// Where it is invited, on a platform where that is needed.
-    invite: Option<String>,
 }
 
 impl Platform {
@@ -90,18 +81,15 @@ impl Platform {
 
 impl PlatformApi {
     /// Asks who the bot of this token is; none when it is no token.
-    fn fetch_account(&self, text: &str) -> anyhow::Result<Option<TokenFacts>> {
+    fn fetch_account(&self, text: &str) -> anyhow::Result<Option<BotFacts>> {
         match self {
             Self::Telegram(config) => {
                 let Some(token) = telegram::BotToken::parse(text) else { return Ok(None) };
-                let found = wait_for(telegram::probe_account(config, token, CHECK_TIME_MAX))?;
-                Ok(Some(TokenFacts { bot: found.answered.bot, obstacles: Vec::new(), invite: None }))
+                wait_for(telegram::probe_account(config, token, CHECK_TIME_MAX)).map(Some)
             }
             Self::Discord(config) => {
                 let Some(token) = discord::BotToken::parse(text) else { return Ok(None) };
-                let found = wait_for(discord::examine(config, token, CHECK_TIME_MAX))?;
-                let obstacles = found.obstacles.iter().map(ToString::to_string).collect();
-                Ok(Some(TokenFacts { bot: found.answered.bot, obstacles, invite: found.invite }))
+                wait_for(discord::examine(config, token, CHECK_TIME_MAX)).map(Some)
             }
         }
     }
@@ -148,7 +136,7 @@ fn token(environment: &BTreeMap<String, String>, platform: Platform) -> anyhow::
         match known.bot {
             Ok(bot) => {
                 terminal::say(&format!("It is the token of {bot}."))?;
-                known.obstacles.iter().try_for_each(|one| terminal::say(&format!("But: {one}")))?;
+                known.obstacles.iter().try_for_each(|one| terminal::say(&format!("But: {}", one.what)))?;
                 if let Some(link) = known.invite {
                     let may = discord::permissions();
                     terminal::say(&format!("Invite it into a guild of yours with {link} ({may})."))?;

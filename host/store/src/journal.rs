@@ -3,7 +3,7 @@
 
 use super::value::params;
 use super::{Result, Store, StoreError, now_ms, outgoing, usage};
-use cofferdam_core::id::TurnId;
+use cofferdam_core::id::{CallId, TurnId};
 use cofferdam_core::journal::{Journal, JournalError, JournalState};
 use cofferdam_core::message::{Delivery, OutgoingAttachment};
 use cofferdam_core::tool::ToolAnswer;
@@ -130,8 +130,15 @@ fn read_answer(result: &str, attachments: &str, delivery: Option<&str>) -> serde
     })
 }
 
-/// What calls of one request have handed to another.
+/// What calls have recorded, and those of one request have handed to another.
 impl Store {
+    /// Whether an earlier run of this very call has recorded its answer, with these arguments (by
+    /// their SHA-256). What it writes is then charged, and it is to be answered, or finished.
+    pub async fn is_call_recorded(&self, call: &CallId, arguments_sha256: &str) -> Result<bool> {
+        let recorded = "SELECT 1 FROM journal WHERE call_id = ?1 AND arguments_sha256 = ?2";
+        Ok(self.query_optional(recorded, [call.as_str(), arguments_sha256], |_| Ok(())).await?.is_some())
+    }
+
     /// The files that calls of other requests have handed to this one, in order.
     pub async fn files_handed_over(&self, request: &TurnId) -> Result<Vec<OutgoingAttachment>> {
         let request = request.clone();

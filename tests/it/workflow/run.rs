@@ -133,6 +133,23 @@ fn what_tasks_write_counts_on_the_day_of_who_began_the_run() {
     assert_eq!(run(&home, reads, &[]).code, Some(0));
 }
 
+/// As if it had been killed when the file was there, before its result was kept.
+#[test]
+fn a_call_that_has_used_up_the_day_is_answered_when_its_run_is_resumed() {
+    let home = Home::new().config("[turns]\nuser_written_bytes_per_day = \"8 B\"\n");
+    let task = "id: a, tool: file_write, with: { path: /shared/a, content: \"12345678\" }";
+    let ran = run(&home, &format!("workflow: w\ntasks: [{{ {task} }}]\n"), &[]);
+    let id = ran.json()["run"].as_str().expect("an id").to_owned();
+    let database = rusqlite::Connection::open(home.state().join("cofferdam.db")).expect("it is there");
+    let cut_off = "UPDATE run SET state = 'running', output = NULL, ended_at = NULL;
+         UPDATE run_task SET state = 'running', output = NULL";
+    database.execute_batch(cut_off).expect("nobody holds it");
+    drop(database);
+    let resumed = home.run(&["workflow", "resume", &id, "--json"]);
+    assert_eq!((resumed.code, states(&resumed.json())), (Some(0), "done".to_owned()), "{resumed:?}");
+    assert_eq!(resumed.json()["output"], ran.json()["output"]);
+}
+
 #[test]
 fn an_agents_task_without_a_model_is_refused_before_anything_begins() {
     let home = Home::new();

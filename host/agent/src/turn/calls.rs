@@ -5,7 +5,7 @@
 use super::history::{EntryExtras, not_run_result};
 use super::repeats::{RepeatDecision, decide_repeat, is_same};
 use super::rounds::{EarlyEnd, Rounds, STEP_CALLS_MAX};
-use super::{HistoryEntry, ToolCall, TurnStep, untrusted, words};
+use super::{HistoryEntry, Runner, ToolCall, TurnStep, untrusted, words};
 use crate::tools::{CallRequest, OutputKeeper};
 use cofferdam_core::id::CallId;
 use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
@@ -60,7 +60,7 @@ impl Rounds<'_> {
             let refused = match decide_repeat(self.talk.own_entries(), wanted) {
                 RepeatDecision::Run => match self.refuse_elsewhere(&wanted.tool) {
                     Some(error) => Some(error),
-                    None => self.check_daily_budget(wanted).await?,
+                    None => self.check_daily_budget(&self.around.turn.id.call(first + n), wanted).await?,
                 },
                 RepeatDecision::Refuse(error) => Some(error),
                 RepeatDecision::Stop(code) => {
@@ -133,15 +133,24 @@ impl Rounds<'_> {
         (!self.parts.runner.tools.is_among(tool, profiles)).then(refused)
     }
 
-    /// Why a call that may write is refused today.
-    async fn check_daily_budget(&self, wanted: &ToolCall) -> Result<Option<ToolError>, EarlyEnd> {
-        if self.parts.runner.tools.is_read_only(&wanted.tool) {
+    /// Why a call that may write is refused today. One that a crash cut off when it was charged is
+    /// not: it may be what has used up the day.
+    async fn check_daily_budget(
+        &self,
+        call: &CallId,
+        wanted: &ToolCall,
+    ) -> Result<Option<ToolError>, EarlyEnd> {
+        let Runner { tools, history, limits, .. } = self.parts.runner;
+        if tools.is_read_only(&wanted.tool) {
             return Ok(None);
         }
-        let budget = self.parts.runner.limits.user_written_bytes_per_day;
-        let used = self.parts.runner.history.load_usage(&self.around.turn.caller).await?;
-        let over = used.written_bytes >= budget.0;
-        Ok(over.then(|| ToolError::new(ErrorCode::QuotaExceeded, words::no_bytes_today(budget))))
+        let budget = limits.user_written_bytes_per_day;
+        let used = history.load_usage(&self.around.turn.caller).await?;
+        let arguments = wanted.arguments.as_deref().unwrap_or_default();
+        if used.written_bytes < budget.0 || history.is_call_recorded(call, arguments).await? {
+            return Ok(None);
+        }
+        Ok(Some(ToolError::new(ErrorCode::QuotaExceeded, words::no_bytes_today(budget))))
     }
 
     /// Answers all calls that have no result: a conversation never has one without.

@@ -8,7 +8,8 @@ pub(super) use mend::{mend, not_run_result};
 
 use super::HistoryEntry;
 use crate::tools::Journal;
-use cofferdam_core::id::{Caller, SessionId, TurnId};
+use cofferdam_core::audit::sha256_hex;
+use cofferdam_core::id::{CallId, Caller, SessionId, TurnId};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_store::{
@@ -145,6 +146,15 @@ impl History {
     /// What a caller has used today.
     pub(super) async fn load_usage(&self, caller: &Caller) -> Result<UsedToday, HistoryError> {
         Ok(self.store.load_usage(caller, now_ms()).await?)
+    }
+
+    /// Whether an earlier run of this very call has recorded its answer.
+    pub(super) async fn is_call_recorded(
+        &self,
+        call: &CallId,
+        arguments: &str,
+    ) -> Result<bool, HistoryError> {
+        Ok(self.store.is_call_recorded(call, &sha256_hex(arguments.as_bytes())).await?)
     }
 }
 

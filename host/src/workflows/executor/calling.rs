@@ -6,6 +6,7 @@ use super::served::unconfigured_problem;
 use super::{Executor, PreparedRun, TaskProblem, turn_of, unrendered};
 use cofferdam_agent::tools::CallRequest;
 use cofferdam_agent::turn::{Tools, words};
+use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::capability::Interface;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::{Store, StoreError, now_ms};
@@ -39,7 +40,7 @@ impl Executor {
             cancel: cancel.clone(),
             ..CallRequest::new(turn.clone(), run.by.clone(), name.to_owned(), Ok(arguments.to_string()))
         };
-        let answer = match self.over_budget(run, name).await? {
+        let answer = match self.over_budget(run, &request).await? {
             Some(why) => Err(self.toolbox.refuse(request, why).await),
             None => self.toolbox.call(request).await,
         };
@@ -52,15 +53,23 @@ impl Executor {
         self.store.with_day_budget(self.turns.user_written_bytes_per_day)
     }
 
-    /// Why a call that may write is refused today.
-    async fn over_budget(&self, run: &PreparedRun, tool: &str) -> Result<Option<ToolError>, StoreError> {
-        if self.toolbox.is_read_only(tool) {
+    /// Why a call that may write is refused today. One that a crash cut off when it was charged is
+    /// not: it may be what has used up the day.
+    async fn over_budget(
+        &self,
+        run: &PreparedRun,
+        request: &CallRequest,
+    ) -> Result<Option<ToolError>, StoreError> {
+        if self.toolbox.is_read_only(&request.tool) {
             return Ok(None);
         }
         let budget = self.turns.user_written_bytes_per_day;
         let used = self.store.load_usage(&run.by, now_ms()).await?;
-        let is_spent = used.written_bytes >= budget.0;
-        Ok(is_spent.then(|| ToolError::new(ErrorCode::QuotaExceeded, words::no_bytes_today(budget))))
+        let sha256 = sha256_hex(request.arguments.as_deref().unwrap_or_default().as_bytes());
+        if used.written_bytes < budget.0 || self.store.is_call_recorded(&request.id, &sha256).await? {
+            return Ok(None);
+        }
+        Ok(Some(ToolError::new(ErrorCode::QuotaExceeded, words::no_bytes_today(budget))))
     }
 
     /// The attachments of a tool's call in a task. They are fetched for a tool that may see them

@@ -3,6 +3,7 @@
 use super::*;
 use crate::tools::Journal;
 use crate::turn::instructions::SUMMARIZE_NOW;
+use cofferdam_core::audit::sha256_hex;
 use cofferdam_store::WhoseTurn;
 
 /// Steps without end.
@@ -129,6 +130,23 @@ async fn a_day_has_so_many_written_bytes_and_reading_goes_on() {
     let kept = world.history.load(&session(), &TurnId::new("")).await.expect("kept");
     let told = "today's budget of 1000 B written bytes is used up; it starts anew at 00:00 UTC";
     assert!(format!("{kept:?}").contains(told), "{kept:?}");
+}
+
+/// A crash came between what it was charged for and its result.
+#[tokio::test]
+async fn a_call_that_was_charged_runs_again_on_a_day_that_is_used_up() {
+    let (_dir, store) = store();
+    store.attempt(&TurnId::new("before"), &ann()).await.expect("noted");
+    store.record("before/0", "h", &json!({}).into(), 1000).expect("recorded");
+    let charged = call("WRITE");
+    store.record("t/0", &sha256_hex(charged.1.as_bytes()), &json!({}).into(), 0).expect("recorded");
+    let other = ("WRITE", "{\"n\":1}".to_owned());
+    let mut world = World::new([Act::Call(vec![charged, other]), Act::Say("done")]);
+    world.limits.user_written_bytes_per_day = cofferdam_core::limits::ByteSize(1000);
+    world.history = History::durable(store);
+    assert_eq!(world.ask("t", "go").await, "done");
+    assert_eq!(world.tools.done(), ["t/0 WRITE"]);
+    assert_eq!(*world.tools.refused.lock().expect("refused"), [ErrorCode::QuotaExceeded], "the other one");
 }
 
 #[tokio::test]

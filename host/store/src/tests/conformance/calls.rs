@@ -15,6 +15,10 @@ pub(super) async fn a_call_is_remembered_with_its_arguments<E: Engine>() {
     let fixture = fixture.restart();
     assert_eq!(known(&fixture, "h"), Ok(Some(answer)));
     assert_eq!(known(&fixture, "other"), Ok(None));
+    let call = TurnId::new("t").call(0);
+    for (hash, expected) in [("h", true), ("other", false)] {
+        assert_eq!(fixture.store.is_call_recorded(&call, hash).await.expect("known"), expected, "{hash}");
+    }
     fixture.store.record("t/0", "other", &json!(1).into(), 0).expect("recorded");
     assert_eq!(known(&fixture, "other"), Ok(Some(json!(1).into())));
 }

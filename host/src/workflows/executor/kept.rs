@@ -4,6 +4,7 @@
 use super::{ExecuteError, PreparedRun};
 use cofferdam_core::audit::Workflow;
 use cofferdam_core::id::TurnId;
+use cofferdam_core::secret::redact;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::{KeptRun, RunEnd, RunState, StoreError, TaskState};
 use cofferdam_workflow::PlanError;
@@ -65,12 +66,13 @@ pub(super) fn outputs(kept: &KeptRun) -> Map<String, Value> {
     done.map(|task| (task.id.clone(), task.output.as_ref().map_or(Value::Null, read))).collect()
 }
 
-/// What the end of a run says where it was begun.
+/// What the end of a run says where it was begun. A result may hold a secret; what is told is for
+/// others.
 pub(crate) fn describe_end(kept: &KeptRun) -> String {
     let read = |text: &Option<String>| -> Value {
         text.as_ref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     };
-    match kept.state {
+    let said = match kept.state {
         RunState::Done => match read(&kept.output) {
             Value::String(text) => text,
             Value::Null => format!("{} is done.", kept.new.workflow),
@@ -83,5 +85,6 @@ pub(crate) fn describe_end(kept: &KeptRun) -> String {
         }
         RunState::Cancelled => format!("{}: somebody has ended {}", ErrorCode::Cancelled, kept.new.run),
         RunState::Running => format!("{} goes on.", kept.new.run),
-    }
+    };
+    redact(&said).into_owned()
 }

@@ -28,6 +28,16 @@ async fn what_began_a_run_is_known_to_its_templates() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_end_of_a_run_holds_no_secret_of_the_gateway() -> anyhow::Result<()> {
+    let text = "workflow: told\non: { command: tell-me }\ninput: { properties: { x: { type: string } } }\n\
+        tasks: [{ id: a, tool: file_list, with: { path: /shared } }]\noutput: \"{{ input.x }}\"\n";
+    let world = World::running(&[text]).await?;
+    let asked = world.ask(&format!("/tell-me x=\"is it {}, then?\"", world.server.token()));
+    assert_eq!(world.answer(&asked, "is it ").await?.text, "is it ***, then?");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn an_agent_hears_nothing_of_other_conversations() -> anyhow::Result<()> {
     let text = "workflow: look\non: { command: look }\nagents: [{ id: a, actions: [{ id: b, prompt: \"Say it.\" }] }]\n\
         tasks: [{ id: one, agent: a, action: b }, { id: two, agent: a, action: b }]\n";

@@ -110,6 +110,11 @@ pub(super) fn resume(config: &Config, resumed: &Resumed) -> anyhow::Result<Exit>
         if let Some(node) = executor.store.run_elsewhere(id).await? {
             bail!("node {node} has the files of {id}; resume it there");
         }
+        if kept.state == RunState::Failed && kept.is_unnoted {
+            // Its process was killed before it had written that down.
+            executor.note(&run, WorkflowState::Failed, None)?;
+            executor.store.end_noted(id).await?;
+        }
         executor.note(&run, WorkflowState::Resumed, Some(&this_user("cli")))?;
         executor.store.reopen_run(id).await?;
         let kept = approvals.run_while_asking(executor.run_to_end(&run)).await??;

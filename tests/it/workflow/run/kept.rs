@@ -145,6 +145,24 @@ fn a_failed_run_goes_on_from_its_first_task_that_is_not_done() {
     assert_eq!(ran.json()["output"]["content"], "here");
 }
 
+/// As if it had been killed when the run had failed, before that was written down.
+#[test]
+fn that_a_run_had_failed_is_written_down_before_it_goes_on() -> anyhow::Result<()> {
+    let home = Home::new();
+    let text = "workflow: w\ntasks: [{ id: a, tool: file_read, with: { path: /shared/late.txt } }]\n";
+    let id = run(&home, text, &[]).json()["run"].as_str().expect("an id").to_owned();
+    let database = rusqlite::Connection::open(home.state().join("cofferdam.db"))?;
+    database.execute("UPDATE run SET unnoted = 1", [])?;
+    drop(database);
+    std::fs::write(home.host("/shared/late.txt"), b"here")?;
+    assert_eq!(home.run(&["workflow", "resume", &id]).code, Some(0));
+    let audit = home.audit();
+    let states: Vec<_> = audit.iter().filter_map(|record| record["state"].as_str()).collect();
+    // The first one is what it had written all the same.
+    assert_eq!(states, ["started", "failed", "failed", "resumed", "done"]);
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn so_many_runs_are_open_each_for_its_time() -> anyhow::Result<()> {
     let lines = "[workflows]\nmax_open = 1\nrun_deadline = \"2s\"\n";

@@ -80,6 +80,9 @@ pub(super) enum StartRefusal {
     /// It cannot be kept for now.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// It cannot be written down for now.
+    #[error(transparent)]
+    Unrecorded(#[from] ToolError),
 }
 
 /// What begins a run.
@@ -334,7 +337,6 @@ impl WorkflowService {
         let RunStart { id, by, input, trigger, answer_to, answers } = beginning;
         let ServingServices { env, tools, max_open, .. } = &self.0.given;
         let context = Context { run: id, input, env: env.clone(), trigger, tools: tools.clone() };
-        let refused = |error: &dyn std::fmt::Display| StartRefusal::Refused(error.to_string());
         let plan = RunPlan::begin(of.workflow.clone(), &context)
             .map_err(|error| StartRefusal::Refused(format!("{}: {}", error.code, error.problem.problem)))?;
         check_addresses(&plan, &self.0.executors.borrow().limits)
@@ -342,10 +344,9 @@ impl WorkflowService {
         let new = new_run(&plan, &context, of.dir.clone(), &by);
         let new = NewRun { owner: RunOwner::Serve, answer_to: Some(answer_to), answers, ..new };
         let warden = self.warden();
-        warden.note_workflow(event(&new, WorkflowState::Started, Some(&by))).map_err(|e| refused(&e))?;
+        warden.note_workflow(event(&new, WorkflowState::Started, Some(&by)))?;
         if !self.0.store.begin_run(new.clone(), *max_open).await? {
-            let noted = warden.note_workflow(event(&new, WorkflowState::Failed, None));
-            noted.map_err(|e| refused(&e))?;
+            warden.note_workflow(event(&new, WorkflowState::Failed, None))?;
             return Err(StartRefusal::Refused(format!(
                 "{}: {max_open} runs of workflows are open ([workflows] max_open); try again when one has ended",
                 ErrorCode::QuotaExceeded

@@ -74,7 +74,7 @@ impl WorkflowService {
             match begun {
                 Ok(()) => {}
                 Err(StartRefusal::Store(error)) => return Err(error),
-                Err(StartRefusal::Refused(why)) => return Ok(Some(why)),
+                Err(refused) => return Ok(Some(refused.to_string())),
             }
         }
         loop {

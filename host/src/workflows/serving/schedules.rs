@@ -21,7 +21,7 @@ const AGAIN: Duration = Duration::from_secs(15);
 pub(super) struct ScheduleNotes {
     /// The workflows of which was said that they begin nothing, which is once and not every minute.
     unserved: BTreeSet<String>,
-    /// Those whose person could not be reached, and when.
+    /// Those that could not begin for now, such as where their person was not reached, and when.
     failed: BTreeMap<String, Instant>,
 }
 
@@ -53,17 +53,22 @@ impl ScheduleNotes {
             Err(UnreachableReason::Ever(why)) => Some(Err(why)),
             Err(UnreachableReason::Now(why)) => {
                 tracing::warn!(why, workflow, "who is answered cannot be reached; trying again");
-                self.failed.insert(workflow.to_owned(), Instant::now());
+                self.leave_for_later(workflow);
                 None
             }
         }
+    }
+
+    /// Has a workflow tried again after a pause.
+    fn leave_for_later(&mut self, workflow: &str) {
+        self.failed.insert(workflow.to_owned(), Instant::now());
     }
 }
 
 impl WorkflowService {
     /// Begins what is due. Of times that were missed one is made up. Where the person is not
     /// served, or never to be reached, the time passes: it is not made up once the operator has let
-    /// them in. Where nobody knows, it waits.
+    /// them in. Where nobody knows, or the audit takes nothing in, it waits.
     pub(super) async fn look_at_schedules(&self, notes: &mut ScheduleNotes) -> Result<(), StoreError> {
         for of in &self.0.catalog.offered {
             let Some((times, to)) = &of.workflow.on.schedule else { continue };
@@ -90,7 +95,10 @@ impl WorkflowService {
             match opened {
                 Some(Ok(private)) => {
                     let answer_to = AnswerTo { channel: messenger.channel(), target: private.target };
-                    self.begin_scheduled(of, to, (due, answer_to)).await?;
+                    if !self.begin_scheduled(of, to, (due, answer_to)).await? {
+                        notes.leave_for_later(id);
+                        continue;
+                    }
                 }
                 Some(Err(why)) => {
                     notes.tell(id, &format!("the person whom it is for cannot be reached: {why}"));
@@ -102,16 +110,16 @@ impl WorkflowService {
         Ok(())
     }
 
-    /// Begins the run of one time, unless it was begun.
+    /// Begins the run of one time, unless it was begun; false where it is to be tried again.
     async fn begin_scheduled(
         &self,
         of: &OfferedWorkflow,
         by: &Caller,
         (due, answer_to): (i64, AnswerTo),
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let id = format!("{}-at-{:x}", of.workflow.id, due / 1000);
         if self.0.store.load_run(&id).await?.is_some() {
-            return Ok(());
+            return Ok(true);
         }
         let trigger = json!({
             "kind": "schedule", "channel": by.channel, "sender": by.sender, "files": [],
@@ -126,12 +134,16 @@ impl WorkflowService {
         };
         match begun {
             Err(StartRefusal::Store(error)) => return Err(error),
+            Err(StartRefusal::Unrecorded(error)) => {
+                tracing::error!(workflow = of.workflow.id, %error, "a scheduled run waits for the audit");
+                return Ok(false);
+            }
             Err(StartRefusal::Refused(why)) => {
                 tracing::error!(workflow = of.workflow.id, why, "a scheduled run does not begin");
             }
             Ok(()) => {}
         }
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -166,5 +178,14 @@ mod tests {
             assert!(matches!(opened, Some(Ok(_))), "the pause is over: {opened:?}");
         }
         assert_eq!(tries.get(), 3);
+    }
+
+    #[tokio::test]
+    async fn what_the_audit_does_not_take_in_is_tried_again_after_a_pause() {
+        let (mut notes, tries) = (ScheduleNotes::default(), Cell::new(0));
+        assert!(matches!(notes.open("daily", reach(&tries)).await, Some(Ok(_))));
+        notes.leave_for_later("daily");
+        assert!(notes.open("daily", reach(&tries)).await.is_none());
+        assert_eq!(tries.get(), 1, "the audit has just refused it");
     }
 }

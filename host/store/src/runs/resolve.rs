@@ -16,15 +16,11 @@ pub(crate) fn resolve(
     album: Option<&str>,
 ) -> Result<bool> {
     if let Some(album) = album {
-        // A further part of the reply, as long as nobody has gone on with what there was of it. A
-        // wait whose time was over before it has not.
+        // A further part of the reply. Who goes on with what there is of it lets go of the album.
         let found: Option<(i64, String, Option<String>, Option<String>)> = tx.query_optional(
             "SELECT rowid, run, answer, files FROM run_message AS message
              WHERE channel = ?1 AND recipient = ?2 AND album = ?3
-             AND EXISTS (SELECT 1 FROM run WHERE run.run = message.run AND run.state = 'running')
-             AND NOT EXISTS (SELECT 1 FROM run_task AS task WHERE task.run = message.run
-                             AND task.waits_of = message.n AND task.state = 'done'
-                             AND task.waits_until >= message.replied_at)",
+             AND EXISTS (SELECT 1 FROM run WHERE run.run = message.run AND run.state = 'running')",
             params![channel, sender, album],
             |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
         )?;

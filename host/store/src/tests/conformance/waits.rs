@@ -174,6 +174,19 @@ pub(super) async fn an_album_is_one_reply_once_all_of_it_has_come<E: Engine>() {
     assert_eq!(pending(&fixture).await, [4, 5]);
     let claimed = store.claim(CHANNEL, UpdateClaim::Album("a".into())).await.expect("it");
     assert_eq!(ids(&claimed.expect("bound").updates), [4, 5], "the others are the run's");
+
+    // It begins when its time is over, and before anybody has looked.
+    let fixture = waiting::<E>("w-1").await;
+    let store = &fixture.store;
+    store.shift_waits(-2 * HOUR).await.expect("shifted");
+    store.persist(CHANNEL, vec![part(1, "noon")]).await.expect("kept");
+    let resolved = store.wait(wait("w-1"), now_ms() + 2_000).await.expect("asked");
+    assert!(matches!(resolved, WaitState::Replied(_)), "{resolved:?}");
+    store.persist(CHANNEL, vec![part(2, "too late")]).await.expect("kept");
+    assert_eq!(pending(&fixture).await, [2], "the task has what it came to");
+    store.end_task("w-1", 1, RunEnd::Done("{}".into())).await.expect("ended");
+    store.persist(CHANNEL, vec![part(3, "later still")]).await.expect("kept");
+    assert_eq!(pending(&fixture).await, [2, 3]);
 }
 
 pub(super) async fn of_a_reply_a_timeout_and_an_end_one_counts<E: Engine>() {

@@ -186,6 +186,9 @@ impl WorkflowService {
         if let Err(error) = self.0.store.bound_waits(now_ms()).await {
             tracing::error!(%error, "the times of waiting runs are not looked at");
         }
+        if let Err(error) = self.forget_removed_schedules().await {
+            tracing::error!(%error, "schedules of files that are not there any more are kept");
+        }
     }
 
     /// Begins what is due, ends waits that are over, and tells what has ended.

@@ -66,6 +66,18 @@ impl ScheduleNotes {
 }
 
 impl WorkflowService {
+    /// Forgets the schedules of files that are not offered any more: one that comes back has missed
+    /// nothing meanwhile.
+    pub(super) async fn forget_removed_schedules(&self) -> Result<(), StoreError> {
+        let mut named = Vec::new();
+        for of in &self.0.catalog.offered {
+            if let Some((times, _)) = &of.workflow.on.schedule {
+                named.push((of.workflow.id.as_str(), times.as_str()));
+            }
+        }
+        self.0.store.forget_schedules_but(&named).await
+    }
+
     /// Begins what is due. Of times that were missed one is made up. Where the person is not
     /// served, or never to be reached, the time passes: it is not made up once the operator has let
     /// them in. Where nobody knows, or the audit takes nothing in, it waits.

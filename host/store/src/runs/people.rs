@@ -280,6 +280,23 @@ impl Store {
         .await
     }
 
+    /// Forgets all schedules but these, each a workflow and its times: those that no file names.
+    /// What passes until one names them again is not missed.
+    pub async fn forget_schedules_but(&self, named: &[(&str, &str)]) -> Result<()> {
+        // Earlier releases have kept the workflow without the times.
+        let named: BTreeSet<String> =
+            named.iter().flat_map(|of| [schedule_key(*of), of.0.to_owned()]).collect();
+        self.write(move |tx| {
+            let kept: Vec<String> =
+                tx.query_rows("SELECT workflow FROM run_schedule", params![], |row| row.get(0))?;
+            for key in kept.iter().filter(|key| !named.contains(*key)) {
+                tx.run("DELETE FROM run_schedule WHERE workflow = ?1", [key])?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
     /// Notes that the times of a schedule up to this one need no further look.
     pub async fn end_schedule_check(&self, of: (&str, &str), until: i64) -> Result<()> {
         let note = "UPDATE run_schedule SET looked_at = ?2 WHERE workflow = ?1";

@@ -302,6 +302,10 @@ pub(super) async fn schedules_are_looked_at_one_by_one<E: Engine>() {
     assert_eq!(looked(("daily", "0 14 * * *")).await, 300);
     assert_eq!(looked(("daily", "0 0 * * *")).await, 300, "named anew");
     assert_eq!((looked(("daily-2", "0 0 * * *")).await, looked(("weekly", "0 0 * * 1")).await), (100, 100));
+    // One that no file names for a while has missed nothing meanwhile.
+    let named = [("daily", "0 0 * * *"), ("daily-2", "0 0 * * *")];
+    fixture.store.forget_schedules_but(&named).await.expect("forgotten");
+    assert_eq!((looked(("daily-2", "0 0 * * *")).await, looked(("weekly", "0 0 * * 1")).await), (100, 300));
 }
 
 /// Of these the times of the file were not known.
@@ -311,6 +315,7 @@ pub(super) async fn a_schedule_of_an_earlier_release_goes_on_where_it_was<E: Eng
     let earlier = "INSERT INTO run_schedule (workflow, looked_at) VALUES ('daily', 50)";
     store.write(move |tx| tx.run(earlier, crate::value::params![])).await.expect("kept");
     let of = ("daily", "0 0 * * *");
+    store.forget_schedules_but(&[of]).await.expect("there are no others");
     assert_eq!(store.begin_schedule_check(of, 300).await.expect("asked"), 50);
     store.end_schedule_check(of, 200).await.expect("noted");
     assert_eq!(store.begin_schedule_check(of, 300).await.expect("asked"), 200);

@@ -163,7 +163,7 @@ impl AttachableFolder {
     /// [`LocalError`].
     pub fn find_matching(&self, pattern: &Pattern, left: &mut usize) -> Result<Vec<FolderPath>, LocalError> {
         let mut walk = PatternWalk { folder: self, found: BTreeSet::new(), left };
-        walk.enter(&FolderPath::default(), pattern.segments())?;
+        walk.enter(FolderPath::default(), pattern.segments())?;
         // One that was left out would be missing without a word.
         let parse = |text: String| {
             FolderPath::parse(&text).map_err(|problem| LocalError::Unfit(display_path(&text), problem))
@@ -204,39 +204,49 @@ struct PatternWalk<'a> {
 }
 
 impl PatternWalk<'_> {
-    /// What these segments match in the folder at `path`. As deep as the pattern is long, and
-    /// folders are.
-    fn enter(&mut self, path: &FolderPath, segments: &[PatternSegment]) -> Result<(), LocalError> {
-        match segments {
-            [] => Ok(()),
-            // A name without wildcards: a linked folder is entered, beneath as ever.
-            [PatternSegment::Name(name)] => self.keep(path.join(name)),
-            [PatternSegment::Name(name), rest @ ..] => self.enter(&path.join(name), rest),
-            [PatternSegment::AnyDepth, rest @ ..] => {
-                self.enter(path, rest)?;
-                for (name, is_folder) in self.entries(path)? {
-                    if is_folder && PatternSegment::AnyDepth.matches_name(&name) {
-                        self.enter(&path.join(&name), segments)?;
-                    }
+    /// What these segments match in the folder at `path`. As deep as folders are, and no deeper for
+    /// a pattern that is long.
+    fn enter(&mut self, mut path: FolderPath, mut segments: &[PatternSegment]) -> Result<(), LocalError> {
+        loop {
+            match segments {
+                [] => return Ok(()),
+                // A name without wildcards: a linked folder is entered, beneath as ever.
+                [PatternSegment::Name(name)] => return self.keep(path.join(name)),
+                [PatternSegment::Name(name), rest @ ..] => {
+                    path.push(name);
+                    segments = rest;
                 }
-                Ok(())
-            }
-            [wild, rest @ ..] => {
-                for (name, is_folder) in self.entries(path)? {
-                    if !wild.matches_name(&name) {
-                        continue;
+                [PatternSegment::AnyDepth, rest @ ..] => {
+                    for (name, is_folder) in self.entries(&path)? {
+                        if is_folder && PatternSegment::AnyDepth.matches_name(&name) {
+                            self.enter(path.join(&name), segments)?;
+                        }
                     }
-                    match (rest.is_empty(), is_folder) {
-                        (true, false) => self.keep(path.join(&name))?,
-                        (false, true) => self.enter(&path.join(&name), rest)?,
-                        // A pattern names files; folders of that name are no files, and files no
-                        // folders.
-                        (true, true) | (false, false) => {}
-                    }
+                    segments = rest;
                 }
-                Ok(())
+                [wild, rest @ ..] => return self.enter_matching(&path, (wild, rest)),
             }
         }
+    }
+
+    /// What a name with wildcards, and what comes behind it, match in the folder at `path`.
+    fn enter_matching(
+        &mut self,
+        path: &FolderPath,
+        (wild, rest): (&PatternSegment, &[PatternSegment]),
+    ) -> Result<(), LocalError> {
+        for (name, is_folder) in self.entries(path)? {
+            if !wild.matches_name(&name) {
+                continue;
+            }
+            match (rest.is_empty(), is_folder) {
+                (true, false) => self.keep(path.join(&name))?,
+                (false, true) => self.enter(path.join(&name), rest)?,
+                // A pattern names files; folders of that name are no files, and files no folders.
+                (true, true) | (false, false) => {}
+            }
+        }
+        Ok(())
     }
 
     /// Keeps a path where a file is; a folder behind a link is none.
@@ -261,7 +271,10 @@ impl PatternWalk<'_> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK;
         let handle = match self.folder.open_beneath(&text, flags) {
             Ok(handle) => handle,
-            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Vec::new()),
+            Err(Errno::NOENT | Errno::NOTDIR) => {
+                self.count_entry()?;
+                return Ok(Vec::new());
+            }
             Err(errno) => return Err(failed(errno)),
         };
         let mut entries = Vec::new();
@@ -271,7 +284,7 @@ impl PatternWalk<'_> {
             if matches!(name.to_bytes(), b"." | b"..") {
                 continue;
             }
-            *self.left = self.left.checked_sub(1).ok_or(LocalError::TooMany)?;
+            self.count_entry()?;
             let Ok(name) = name.to_str() else {
                 return Err(LocalError::Name(display_path(&path.to_string())));
             };
@@ -281,7 +294,17 @@ impl PatternWalk<'_> {
             };
             entries.push((name.to_owned(), is_folder));
         }
+        if entries.is_empty() {
+            self.count_entry()?;
+        }
         Ok(entries)
+    }
+
+    /// Counts an entry. A look that finds none counts as one: a long pattern looks into each folder
+    /// for hundreds that are not there.
+    fn count_entry(&mut self) -> Result<(), LocalError> {
+        *self.left = self.left.checked_sub(1).ok_or(LocalError::TooMany)?;
+        Ok(())
     }
 }
 
@@ -289,4 +312,23 @@ impl PatternWalk<'_> {
 fn is_folder(dir: &OwnedFd, name: &str) -> Result<bool, Errno> {
     let stat: Stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
     Ok(FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Threads of the gateway have little room, and somebody who gives a part of a pattern may make
+    /// it long.
+    #[test]
+    fn a_long_pattern_needs_no_more_room_than_a_short_one() {
+        let dir = tempfile::tempdir().expect("a folder");
+        for step in ["x/", "x/**/"] {
+            let pattern = Pattern::parse(&format!("**/{}*.png", step.repeat(800))).expect("it parses");
+            let folder = AttachableFolder::open(dir.path()).expect("it is there");
+            let looking = move || folder.find_matching(&pattern, &mut { ENTRIES_MAX });
+            let thread = std::thread::Builder::new().stack_size(256 << 10).spawn(looking).expect("a thread");
+            assert_eq!(thread.join().expect("it has room"), Ok(Vec::new()), "{step}");
+        }
+    }
 }

@@ -50,6 +50,22 @@ fn patterns_look_at_so_many_entries_and_no_more() {
     assert!(found.iter().any(|problem| problem.contains("more than 10000 entries")), "{found:?}");
 }
 
+/// Somebody who gives a part of a pattern may make it long.
+#[test]
+fn patterns_look_for_so_many_folders_that_are_not_there_and_no_more() {
+    let home = Home::new();
+    for n in 0..25 {
+        put(&home, &format!("img/{n}/a.png"), PNG);
+    }
+    let image = |times: usize| {
+        let pattern = format!("**/{}*.png", "x/**/".repeat(times));
+        codes(&home, &format!("{{ type: image, paths: [./img/0/a.png, \"{pattern}\"] }}"))
+    };
+    assert_eq!(image(50), [""; 0]);
+    let found = image(450);
+    assert!(found.iter().any(|problem| problem.contains("more than 10000 entries")), "{found:?}");
+}
+
 #[test]
 fn an_input_is_so_long_and_no_longer() {
     let home = Home::new();

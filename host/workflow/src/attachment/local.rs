@@ -158,7 +158,14 @@ impl FolderPath {
     /// The path of a name in it.
     #[must_use]
     pub fn join(&self, name: &str) -> Self {
-        Self(self.0.iter().cloned().chain([name.to_owned()]).collect())
+        let mut path = self.clone();
+        path.push(name);
+        path
+    }
+
+    /// Goes on to a name in it.
+    pub fn push(&mut self, name: &str) {
+        self.0.push(name.to_owned());
     }
 
     /// The folder that it is in; empty for what lies at the top.

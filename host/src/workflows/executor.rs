@@ -71,6 +71,8 @@ pub struct Executor {
     pub people: Option<ChannelPeople>,
     /// Stops what is under way; the run is then taken up later.
     pub stop: CancellationToken,
+    /// Cancelled once another configuration is in force, by which the next task is carried out.
+    pub replaced: CancellationToken,
 }
 
 /// How a task of a run went.
@@ -98,14 +100,16 @@ pub enum ExecuteError {
 }
 
 impl Executor {
-    /// Goes on with a run until it ends, or is stopped; how it is kept then.
+    /// Goes on with a run until it ends, or is stopped, or is to be gone on with by what has
+    /// replaced this; how it is kept then.
     ///
     /// # Errors
     /// [`ExecuteError`]: it goes on later from where it is.
     pub async fn run_to_end(&self, run: &PreparedRun) -> Result<KeptRun, ExecuteError> {
         loop {
             let kept = self.load_kept(run).await?;
-            if kept.state != RunState::Running || self.stop.is_cancelled() {
+            let is_stopped = self.stop.is_cancelled() || self.replaced.is_cancelled();
+            if kept.state != RunState::Running || is_stopped {
                 return Ok(kept);
             }
             let served = self.served(&kept);

@@ -109,9 +109,10 @@ impl Reloading {
         }
         gateway.enforce(&config);
         self.executors.send_modify(|executor| {
-            let Executor { people, stop, store, .. } = executor.clone();
+            let Executor { people, stop, store, replaced, .. } = executor.clone();
             let Some(people) = people else { return };
             *executor = workflows::executor(&config, &gateway, provider, (&store, Some(&people.runs)), &stop);
+            replaced.cancel();
         });
         log::configure(&config.log);
         // Its key and its address were read anew.

@@ -33,6 +33,7 @@ pub(in crate::cli) fn executor(
         approver: None,
         people: runs.map(|runs| ChannelPeople { runs: runs.clone(), channels: channels(config) }),
         stop: stop.clone(),
+        replaced: CancellationToken::new(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Questions with two buttons: one person decides, once, through `kill -9`.
 
 use super::{ANN, BEN, CAT, PATIENCE, World};
+use rustix::process::Signal;
 use support::telegram::{Incoming, SentMessage};
 
 pub(super) const PUBLISH: &str = "workflow: publish\non: { command: publish }\ntasks:\n\
@@ -73,6 +74,24 @@ async fn whoever_says_no_or_nothing_ends_the_run() -> anyhow::Result<()> {
         sent.message_id == shown.message_id && sent.chat_id == BEN && sent.message["reply_markup"].is_null()
     };
     world.server.wait_for_message(PATIENCE, is_over).await?;
+    Ok(())
+}
+
+/// A question stands for days, and a policy is tightened meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_comes_after_a_decision_is_judged_by_what_holds_then() -> anyhow::Result<()> {
+    let mut world = World::stopped(&[PUBLISH]).await?;
+    world.home = std::mem::take(&mut world.home).own_policies();
+    world.start()?;
+    let asked = world.ask("/publish");
+    let shown = question(&world).await?;
+    world.answer(&asked, "publish-").await?;
+    std::fs::remove_file(world.home.policies_dir().join("tools/file_write.toml"))?;
+    world.served().1.signal(Signal::USR1)?;
+    world.logs("the configuration was reloaded and is in force").await?;
+    world.server.push(press(BEN, &shown, 0));
+    world.answer(&asked, "unknown_tool: ").await?;
+    assert!(!world.home.host("/shared/latest.txt").exists());
     Ok(())
 }
 

@@ -45,7 +45,7 @@ impl World {
         Ok(())
     }
 
-    async fn logs(&self, words: &str) -> anyhow::Result<()> {
+    pub(super) async fn logs(&self, words: &str) -> anyhow::Result<()> {
         let began = Instant::now();
         while !self.log().contains(words) {
             anyhow::ensure!(began.elapsed() < PATIENCE, "{words:?}:\n{}", self.log());

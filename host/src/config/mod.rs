@@ -176,10 +176,8 @@ impl Config {
         environment: &BTreeMap<String, String>,
     ) -> Result<Self, ConfigError> {
         let absolute = |name: &str| environment.get(name).map(Path::new).filter(|dir| dir.is_absolute());
-        // An account without a home has `/` or none.
-        let own = || absolute("HOME").filter(|dir| dir.parent().is_some());
         let home = |name: &str, fallback: &str| {
-            absolute(name).map(Path::to_owned).or_else(|| Some(own()?.join(fallback)))
+            absolute(name).map(Path::to_owned).or_else(|| Some(absolute("HOME")?.join(fallback)))
         };
         if let Some(problem) = workspace.and_then(Path::to_str).and_then(keys::path_problem) {
             return Err(ConfigError::Invalid(format!("--workspace {problem}")));

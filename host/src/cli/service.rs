@@ -223,11 +223,12 @@ mod tests {
     fn a_tmp_of_its_own_hides_nothing_that_the_service_uses() {
         let dir = tempfile::tempdir_in("/tmp").expect("a folder");
         let file = dir.path().join("c.toml");
-        let load = |text: &str| {
+        let load = |more: &str| {
+            let text = format!("[workspace]\nroot = \"w\"\n[state]\ndir = \"s\"\n{more}");
             std::fs::write(&file, text).expect("writable");
             Config::load(Some(&file), None, &BTreeMap::new()).expect("valid")
         };
-        let config = load("[workspace]\nroot = \"w\"\n");
+        let config = load("");
         for (path, private) in [
             ("/srv/a", true),
             ("/tmpfiles/a", true),
@@ -239,7 +240,7 @@ mod tests {
             assert_eq!(line == "PrivateTmp=yes\n", private, "{path}: {line}");
             assert_eq!(line.contains(&format!("{path:?}")), !private, "{line}");
         }
-        let config = load("[workspace]\nroot = \"w\"\n[policies]\ndir = \"p\"\n");
+        let config = load("[policies]\ndir = \"p\"\n");
         let line = private_tmp(&config, [Path::new("/srv/a")].into_iter());
         assert!(line.starts_with("# Without PrivateTmp=yes, which hides "), "{line}");
     }

@@ -2,6 +2,7 @@
 //! key, and the name of a variable that may hold one. No message repeats any of it.
 
 use cofferdam_core::secret::Secret;
+use cofferdam_warden::shell::quote_path;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -17,13 +18,11 @@ pub enum SecretFileError {
     #[error("cannot read {0}: {1}; put the secret into that file, and nothing else")]
     Unreadable(String, String),
     /// Others may read it.
-    #[error("{0} can be read by others (mode {1:03o}); run `chmod 600 {quoted}`", quoted = quote_path(.0))]
+    #[error(
+        "{0} can be read by others (mode {1:03o}); run `chmod 600 {quoted}`",
+        quoted = quote_path(Path::new(.0))
+    )]
     Exposed(String, u32),
-}
-
-/// A path as one word of a shell's command.
-fn quote_path(path: &str) -> String {
-    shlex::try_quote(path).map_or(path.to_owned(), |quoted| quoted.into_owned())
 }
 
 /// What the file holds; one byte more than [`SECRET_BYTES_MAX`] at most, which shows that it is too

@@ -66,7 +66,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             // It was ended, or has become another program: the child itself has told nothing.
             _ => {
                 let killed = ended.signal().map(TrialResult::Killed);
-                println!("{}", serde_json::to_string(&killed)?);
+                writeln!(super::stdout(), "{}", serde_json::to_string(&killed)?)?;
                 killed.is_some_and(|killed| killed.is(trial.expected))
             }
         };

@@ -50,8 +50,8 @@ fn open_as_it_is(config: &Config) -> anyhow::Result<Option<Store>> {
     match look.map(|look| look.version()) {
         None | Some(0) => Ok(None),
         Some(found) if found < known => bail!(
-            "the database has version {found}, of an older release, and who looks changes nothing; stop what runs of \
-             that release, then run `cofferdam store migrate`, which brings it to version {known}"
+            "the database has version {found}, of an older release, and this command changes nothing in it; stop what \
+             runs of that release, then run `cofferdam store migrate`, which brings it to version {known}"
         ),
         Some(_) => Ok(Some(Store::open(&config.store.location)?)),
     }

@@ -32,7 +32,7 @@ impl Rounds<'_> {
                     // Without a result it runs when the turn goes on, or is told as cut off: what it
                     // had sent is out.
                     Err(error) if error.code == ErrorCode::Cancelled && self.is_stopped() => {
-                        return Err(self.stop_reason());
+                        return Err(self.stop_reason_within(&wanted.tool, &error.message));
                     }
                     Err(error) => (Err(error), Vec::new()),
                 };

@@ -281,6 +281,14 @@ impl<'a> Rounds<'a> {
         })
     }
 
+    /// The same where a call of this tool was cut off, which says this.
+    pub(super) fn stop_reason_within(&self, tool: &str, why: &str) -> EarlyEnd {
+        match self.around.cancelled.is_cancelled() {
+            true => EarlyEnd::Open(words::cancelled_within(self.talk.results(), tool, why)),
+            false => self.stop_reason(),
+        }
+    }
+
     /// Ends the conversation's last request with this program's own words.
     async fn close(&mut self, said: String) -> String {
         let entry = HistoryEntry::Assistant { text: Some(said.clone()), tool_calls: Vec::new() };

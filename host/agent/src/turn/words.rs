@@ -76,6 +76,16 @@ pub(super) fn cancelled(calls: usize) -> String {
     }
 }
 
+/// The same where a call was cut off by that, with what it says: a message of it may go out yet.
+pub(super) fn cancelled_within(calls: usize, tool: &str, why: &str) -> String {
+    let made = match calls {
+        0 => String::new(),
+        1 => "1 tool call had been made. ".to_owned(),
+        n => format!("{n} tool calls had been made. "),
+    };
+    format!("Cancelled: {made}{tool} was cut off: {why}. {RETRY}")
+}
+
 /// In place of an answer that took too long.
 pub(super) fn too_slow(deadline: TimeSpan) -> String {
     format!("The turn took longer than {deadline} and was stopped. {RETRY}")

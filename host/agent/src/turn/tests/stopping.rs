@@ -24,12 +24,25 @@ async fn stopping_cancels_the_tool_and_asks_the_provider_no_more() {
         world.tools.waits.notified().await;
         cancel.cancel();
     });
-    assert_eq!(said, "Cancelled: 1 tool call had been made. Write /retry to go on from here.");
+    let made = "Cancelled: 1 tool call had been made. WAIT was cut off: the call was cancelled.";
+    assert_eq!(said, format!("{made} Write /retry to go on from here."));
     assert_eq!(world.kept().await, "u:go a:WRITE+WAIT+WRITE r");
     assert_eq!(world.script.asked().len(), 1);
     world.then([Act::Say("again")]);
     assert_eq!(world.ask("t2", "/retry").await, "again");
     assert_eq!(world.script.asked()[1], "u:go a:WRITE+WAIT+WRITE r x:cancelled x:cancelled");
+}
+
+/// It may have sent something, of which it tells.
+#[tokio::test]
+async fn of_a_call_that_was_cut_off_nobody_is_told_that_nothing_had_been_done() {
+    let world = World::new([Act::Call(vec![call("WAIT")])]);
+    let cancel = CancellationToken::new();
+    let (said, ()) = tokio::join!(world.run(turn("t", "go"), &cancel), async {
+        world.tools.waits.notified().await;
+        cancel.cancel();
+    });
+    assert_eq!(said, "Cancelled: WAIT was cut off: the call was cancelled. Write /retry to go on from here.");
 }
 
 #[tokio::test]

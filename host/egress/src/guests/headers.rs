@@ -29,10 +29,10 @@ const NOT_HEARD: &[&str] = &[
 /// What asks for a part of a body; the last is an old name that servers still know.
 const PARTS: &[&str] = &["if-range", "range", "request-range"];
 
-/// A header's name as programs behind some servers have it: in a variable, as of CGI, `x_key` and
-/// `x-key` are one.
-fn fold_underscores(name: &str) -> String {
-    name.replace('_', "-")
+/// A header's name as programs behind some servers have it: in a variable, as of CGI, `x_key`,
+/// `x.key` and `x-key` are one.
+fn fold_signs(name: &str) -> String {
+    name.replace(|c: char| !c.is_ascii_alphanumeric(), "-")
 }
 
 /// The headers of a request, with the secrets among them.
@@ -59,10 +59,10 @@ impl RequestHeaders {
             )));
         }
         let mut map = HeaderMap::new();
-        let sent_instead: BTreeSet<String> = with_secrets.keys().map(|name| fold_underscores(name)).collect();
+        let sent_instead: BTreeSet<String> = with_secrets.keys().map(|name| fold_signs(name)).collect();
         for (name, value) in said {
             let lower = name.to_ascii_lowercase();
-            let folded = fold_underscores(&lower);
+            let folded = fold_signs(&lower);
             // Of a body in parts, each may have half of a secret, in which nobody finds it.
             if !with_secrets.is_empty() && PARTS.contains(&folded.as_str()) {
                 continue;
@@ -195,6 +195,7 @@ mod tests {
             "X-Method",
             "X_HTTP_Method_Override",
             "x-http_method",
+            "X.Method!Override",
             "Content_Length",
         ]
         .map(|name| (name.to_owned(), ByteBuf::from("DELETE")))
@@ -207,7 +208,7 @@ mod tests {
 
     #[test]
     fn no_header_that_a_server_may_take_for_the_secret_is_sent_beside_it() {
-        let said: Headers = ["X-Key", "x_key", "x-kEy_id", "request_range"]
+        let said: Headers = ["X-Key", "x_key", "X~key", "x-kEy_id", "request_range"]
             .map(|name| (name.to_owned(), ByteBuf::from("mine")))
             .into();
         let with = BTreeMap::from([("x-key".to_owned(), "KEY".to_owned())]);

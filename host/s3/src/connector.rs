@@ -16,7 +16,7 @@ use std::time::Duration;
 const REQUEST_MAX: Duration = Duration::from_secs(60);
 /// No byte for so long.
 const SILENCE_MAX: Duration = Duration::from_secs(15);
-/// An answer that the library reads whole, such as a page of a listing: at most 1000 names of 1 KiB.
+/// An answer that the library reads whole, such as a page of a listing: up to 1000 names of 1 KiB.
 const ANSWER_BYTES_MAX: usize = 8 << 20;
 /// What is read of an error, which the library repeats in its own.
 const ERROR_BYTES_MAX: usize = 64 << 10;

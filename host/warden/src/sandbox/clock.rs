@@ -2,7 +2,7 @@
 
 use crate::stop::StopReason;
 use cofferdam_core::limits::Limits;
-use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_core::tool::ToolError;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -63,17 +63,6 @@ impl StopReason {
             Self::Deadline => ToolError::timed_out(limits),
             Self::Cancelled => ToolError::cancelled(),
         }
-    }
-
-    /// The same of a call of which something stands.
-    pub(super) fn to_error_but(self, limits: &Limits, stands: &str) -> ToolError {
-        let (code, why) = match self {
-            Self::Deadline => {
-                (ErrorCode::TimedOut, format!("the tool did not finish within {}", limits.deadline))
-            }
-            Self::Cancelled => (ErrorCode::Cancelled, "the turn was cancelled".to_owned()),
-        };
-        ToolError::new(code, format!("{why}; {stands}"))
     }
 }
 

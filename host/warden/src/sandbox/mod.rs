@@ -238,12 +238,12 @@ impl Sandbox {
         // Nobody waits for what a cancelled one says.
         let requests = authority.end_requests();
         let result = match clock.stop_reason() {
-            Some(stopped) => Err(authority.tell_stopped(stopped)),
+            Some(stopped) => Err(stopped.to_tool_error(&limits)),
             None => returned
                 .map_err(|error| authority.tell_denied(error))
                 .and_then(|text| read_result(&text, &limits, unfit)),
         };
-        let result = requests.and(result);
+        let result = requests.and(result).map_err(|error| authority.tell_written(error));
         let (plan, written_bytes, reply) = authority.take_plan();
         FinishedCall { result, plan, written_bytes, reply: reply.filter(|reply| !reply.is_empty()) }
     }

@@ -3,7 +3,6 @@
 use super::{Authority, denied};
 use crate::attachments::outgoing::OutgoingFile;
 use crate::messaging::{MessageToSend, Messaging};
-use crate::stop::StopReason;
 use cofferdam_core::audit::CallFacts;
 use cofferdam_core::capability::Interface;
 use cofferdam_core::message::{DirectMessage, SentMessage};
@@ -57,15 +56,15 @@ impl Authority {
         sent.map_err(|unsent| unsent.error)
     }
 
-    /// The error of a call that was stopped: what it wrote to people, nobody takes back.
-    pub(in crate::sandbox) fn tell_stopped(&self, stopped: StopReason) -> ToolError {
-        let limits = self.permit.limits();
+    /// Why a call failed, and what stands all the same: nobody takes back what it wrote to people.
+    pub(in crate::sandbox) fn tell_written(&self, error: ToolError) -> ToolError {
         if self.written_to.is_empty() {
-            return stopped.to_tool_error(limits);
+            return error;
         }
         let to: Vec<&str> = self.written_to.iter().map(String::as_str).collect();
-        let to = to.join(", ");
-        let stands = format!("no file was changed, but what it wrote to {to} is out, or may go out yet");
-        stopped.to_error_but(limits, &stands)
+        let stands = format!(", but what it wrote to {} is out, or may go out yet", to.join(", "));
+        // However much a guest has to say.
+        let why = one_line(&error.message, ToolError::MESSAGE_BYTES_MAX.saturating_sub(stands.len()));
+        ToolError::new(error.code, why + &stands)
     }
 }

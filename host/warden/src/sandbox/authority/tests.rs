@@ -4,7 +4,6 @@
 use super::*;
 use crate::messaging::UnsentMessage;
 use crate::publish::{self, TurnShare, Workspaces};
-use crate::stop::StopReason;
 use cofferdam_core::host_call::{Contents, LINE_OVERHEAD_BYTES};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::ByteSize;
@@ -420,10 +419,10 @@ fn writer(room: &Room, interfaces: &str, postbox: Option<Arc<Postbox>>) -> Autho
 }
 
 #[test]
-fn a_stopped_call_says_what_it_wrote_unless_that_cannot_go_out() {
+fn a_call_that_failed_says_what_it_wrote_unless_that_cannot_go_out() {
     let room = Room::new();
     room.put("mine");
-    let told = |may_go_out: Option<bool>| {
+    let told = |may_go_out: Option<bool>, why: &str| {
         let unsent = may_go_out.map(|may_go_out| UnsentMessage { error: ToolError::cancelled(), may_go_out });
         let postbox = Arc::new(Postbox(Mutex::default(), unsent));
         let mut authority = writer(&room, "\"messaging\"", Some(postbox));
@@ -431,13 +430,15 @@ fn a_stopped_call_says_what_it_wrote_unless_that_cannot_go_out() {
         let message = DirectMessage { to, text, files: Vec::new(), workflow: None };
         let sent = authority.handle(Request::Send(message)).reply;
         assert_eq!(sent.is_ok(), may_go_out.is_none());
-        authority.tell_stopped(StopReason::Cancelled).message
+        authority.tell_written(ToolError::new(ErrorCode::Trapped, why)).message
     };
-    let stands = "no file was changed, but what it wrote to telegram:1 is out, or may go out yet";
+    let stands = ", but what it wrote to telegram:1 is out, or may go out yet";
     for may_go_out in [None, Some(true)] {
-        assert_eq!(told(may_go_out), format!("the turn was cancelled; {stands}"));
+        assert_eq!(told(may_go_out, "nothing was changed"), format!("nothing was changed{stands}"));
+        let long = told(may_go_out, &"x".repeat(ToolError::MESSAGE_BYTES_MAX));
+        assert!(long.ends_with(&format!("x…{stands}")), "{long}");
     }
-    assert_eq!(told(Some(false)), ToolError::cancelled().message);
+    assert_eq!(told(Some(false), "nothing was changed"), "nothing was changed");
 }
 
 #[test]

@@ -60,8 +60,8 @@ async fn who_cancels_a_call_is_told_that_its_message_may_go_out_yet() -> anyhow:
     gate.reached().await?;
     world.ask("/cancel");
     let said = world.answer(&asked, "cancelled: ").await?;
-    let stands = "no file was changed, but what it wrote to telegram:5000000002 is out, or may go out yet";
-    assert_eq!(said.text, format!("cancelled: the turn was cancelled; {stands}"));
+    let stands = "but what it wrote to telegram:5000000002 is out, or may go out yet";
+    assert_eq!(said.text, format!("cancelled: the turn was cancelled; nothing was changed, {stands}"));
     gate.release();
     world.said_to(BEN, "The ship is in.").await?;
     Ok(())

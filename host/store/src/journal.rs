@@ -46,13 +46,14 @@ impl Journal for Store {
     ) -> Result<(), JournalError> {
         let written = i64::try_from(written_bytes).unwrap_or(i64::MAX);
         let exceeded = self.write_here(|tx| {
-            let before: Option<i64> =
-                tx.query_optional("SELECT written_bytes FROM journal WHERE call_id = ?1", [call], |row| {
-                    row.get(0)
-                })?;
+            let before = "SELECT written_bytes FROM journal WHERE call_id = ?1";
+            let before = tx.query_ahead(before, [call], |row| row.get::<i64>(0))?;
+            let payer = usage::find_payer(tx, turn_of(call))?;
             // A call that runs again after a crash is charged once.
-            let more = written.saturating_sub(before.unwrap_or(0));
-            if !usage::charge_written(tx, turn_of(call), more, self.day_bytes_max)? {
+            let more = written.saturating_sub(before.into_first()?.unwrap_or(0));
+            if let Some(payer) = payer
+                && !usage::charge_written(tx, &payer, more, self.day_bytes_max)?
+            {
                 return Ok(self.day_bytes_max);
             }
             outgoing::hold(tx, turn_of(call), &answer.attachments)?;

@@ -59,24 +59,35 @@ pub(super) fn charge_tokens(tx: &Tx<'_>, caller: &Caller, tokens: u64) -> Result
     tx.run(CHARGE, params![now_ms() / DAY_MS, caller.channel, caller.sender, tokens, 0i64, 0i64, i64::MAX])
 }
 
-/// Charges written bytes to the person whose turn it is, or who began the run whose task it is, if
-/// that is known; less than 0 gives back. False, and nothing is charged, where they would have
-/// written more than `budget` today: of calls that end at once each sees what the others have.
-pub(super) fn charge_written(tx: &Tx<'_>, turn: &str, bytes: i64, budget: Option<ByteSize>) -> Result<bool> {
+/// The person whose turn it is, or who began the run whose task it is, if that is known.
+pub(super) fn find_payer(tx: &Tx<'_>, turn: &str) -> Result<Option<Caller>> {
     let caller = |row: &Row<'_>| Ok(Caller { channel: row.get(0)?, sender: row.get(1)? });
     let of_turn = "SELECT channel, sender FROM attempt WHERE turn = ?1";
-    let mut found = tx.query_optional(of_turn, [turn], caller)?;
+    let found = tx.query_optional(of_turn, [turn], caller)?;
     // A task's turn is named `<run>/<task>`.
-    let run = turn.split_once('/').map(|(run, _)| run).filter(|_| found.is_none());
-    if let Some(run) = run {
-        found = tx.query_optional("SELECT channel, sender FROM run WHERE run = ?1", [run], caller)?;
+    match turn.split_once('/').filter(|_| found.is_none()) {
+        Some((run, _)) => tx.query_optional("SELECT channel, sender FROM run WHERE run = ?1", [run], caller),
+        None => Ok(found),
     }
-    let Some(caller) = found.filter(|_| bytes != 0) else { return Ok(true) };
-    // What is given back, or changes nothing, is over no budget.
+}
+
+/// Charges written bytes to a person; less than 0 gives back. False, and nothing is charged, where
+/// they would have written more than `budget` today: of calls that end at once each sees what the
+/// others have.
+pub(super) fn charge_written(
+    tx: &Tx<'_>,
+    payer: &Caller,
+    bytes: i64,
+    budget: Option<ByteSize>,
+) -> Result<bool> {
+    if bytes == 0 {
+        return Ok(true);
+    }
+    // What is given back is over no budget.
     let budget =
         budget.filter(|_| bytes > 0).map_or(i64::MAX, |most| i64::try_from(most.0).unwrap_or(i64::MAX));
     let day = now_ms() / DAY_MS;
-    let charge = params![day, caller.channel, caller.sender, 0i64, bytes.max(0), bytes, budget];
+    let charge = params![day, payer.channel, payer.sender, 0i64, bytes.max(0), bytes, budget];
     // The first ones of a day find nothing to be added to.
     Ok(bytes <= budget && tx.execute(CHARGE, charge)? == 1)
 }

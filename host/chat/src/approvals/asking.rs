@@ -109,6 +109,14 @@ impl ApprovalService {
         Arc::new(TurnApprovals { approvals: self.clone(), board, asker, asker_called, slot })
     }
 
+    /// Has the time of a question to one person begin now, unless it is noted as shown. `None` once
+    /// the program stops.
+    pub(super) async fn begin_time(&self, id: &str) -> Option<()> {
+        let Self { store, store_retry, rules, .. } = self;
+        let begin = || store.restart_approval(id, rules.expires_ms());
+        store_retry.store_until_done("begin the time of an approval", begin).await
+    }
+
     /// Returns while no other node can ask the same; `None` once the program stops.
     async fn ensure_lease(&self) -> Option<()> {
         let Self { store, store_retry, .. } = self;
@@ -250,16 +258,6 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
         }
     }
 
-    /// Has the time of a question to one person begin now, unless it is noted as shown.
-    async fn begin_time(&self, id: &str) -> Option<()> {
-        let ApprovalService { store, store_retry, rules, .. } = &self.approvals;
-        if !rules.are_named {
-            return Some(());
-        }
-        let begin = || store.restart_approval(id, rules.expires_ms());
-        store_retry.store_until_done("begin the time of an approval", begin).await
-    }
-
     /// Shows it, unless it was shown before a restart, and waits for somebody's decision. None once
     /// it is `over`, and where it is shown is noted.
     async fn show_and_wait(
@@ -318,7 +316,9 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
             self.approvals.ensure_lease().await?;
             let shown = self.board.show(id, approval).await;
             // Where the answer was lost it may be there all the same.
-            self.begin_time(id).await?;
+            if self.approvals.rules.are_named {
+                self.approvals.begin_time(id).await?;
+            }
             let pause = match shown {
                 Err(SendError::Later(pause)) => pause,
                 Err(SendError::Unreachable(_) | SendError::TooSlow(_)) => Duration::ZERO,

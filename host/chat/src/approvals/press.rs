@@ -39,6 +39,7 @@ impl ApprovalService {
         let Some((verb, id)) = read_data(data) else { return alert(words::NO_APPROVAL.to_owned()) };
         let found =
             self.store_retry.store_until_done("look up an approval", || self.store.approval(id)).await?;
+        let is_noted = found.as_ref().is_some_and(|approval| approval.message.is_some());
         let place = found.and_then(|approval| ApprovalPlace::read(&approval.place));
         let Some(place) = place.filter(|place| is_here(&place.chat)) else {
             return alert(words::NO_APPROVAL.to_owned());
@@ -47,6 +48,11 @@ impl ApprovalService {
         let is_named = place.approvers.iter().any(|approver| approver == by);
         if !is_named || !(place.are_named || self.rules.may_decide(by, place.asker.as_deref())) {
             return alert(words::not_for_you(&place.approvers));
+        }
+        if place.are_named && !is_noted {
+            // It stands there, and that is not noted yet: its platform answers slowly, or a crash
+            // came between.
+            self.begin_time(id).await?;
         }
         let decide = || self.store.decide(id, verb.state(), Some(by.to_owned()));
         let Some(approval) = self.store_retry.store_until_done("decide an approval", decide).await? else {

@@ -221,6 +221,19 @@ async fn the_time_of_a_question_for_one_person_begins_once_it_is_shown() {
     assert_eq!(fixture.ended().await, (Decision::Expired, changed));
 }
 
+/// It stands there before its platform has answered, and may be pressed at once.
+#[tokio::test]
+async fn a_press_counts_before_it_is_noted_that_the_question_is_shown() {
+    let (approvers, expires) = (vec!["2".to_owned()], Duration::from_millis(50));
+    let mut fixture = asked_under(Rules { approvers, expires, are_named: true }, 0);
+    let yes = Verb::Approve.data(&fixture.shown.recv().await.expect("it is being sent"));
+    tokio::time::sleep(expires * 3).await;
+    let (text, alert) = fixture.press(&yes, Some("2"), "here").await;
+    assert!(!alert, "{text}");
+    fixture.sent.add_permits(1);
+    assert_eq!(fixture.ended().await.0, Decision::Approved(person("2")));
+}
+
 #[tokio::test]
 async fn once_nobody_approves_for_others_whoever_asked_decides_alone() {
     let mut fixture = asked(&["ann", "2"], LONG);

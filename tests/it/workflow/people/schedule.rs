@@ -2,6 +2,7 @@
 
 use super::{BEN, PATIENCE, World};
 use rusqlite::OptionalExtension;
+use rustix::fs::{FlockOperation, flock};
 use std::time::Instant;
 
 /// The last hour of a day that nobody waits for here, but the one that was missed.
@@ -65,5 +66,22 @@ async fn a_file_that_is_taken_away_for_a_while_has_missed_nothing() -> anyhow::R
     let asked = world.ask("/help file_read");
     world.answer(&asked, "").await?;
     assert!(world.texts_to(BEN).is_empty(), "{:?}", world.texts_to(BEN));
+    Ok(())
+}
+
+/// Such as where its disk is full, and the store is elsewhere.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_time_waits_for_an_audit_that_does_not_take_its_beginning_in() -> anyhow::Result<()> {
+    let world = World::running(&[DAILY]).await?;
+    world.looked_at(|at| at.is_some()).await?;
+    let audit = std::fs::File::open(world.home.state().join("audit.jsonl"))?;
+    flock(&audit, FlockOperation::LockExclusive)?;
+    rusqlite::Connection::open(world.home.state().join("cofferdam.db"))?
+        .execute("UPDATE run_schedule SET looked_at = looked_at - 3 * 24 * 3600 * 1000", [])?;
+    world.logs("a scheduled run waits for the audit").await?;
+    assert!(world.texts_to(BEN).is_empty(), "{:?}", world.texts_to(BEN));
+    drop(audit);
+    world.said_to(BEN, "for schedule").await?;
+    assert_eq!(world.audited()[0], "started by telegram:5000000002");
     Ok(())
 }

@@ -18,7 +18,7 @@ use super::in_turn::TurnMessaging;
 use super::shown::AttachmentViewer;
 use super::tools::AgentTools;
 use super::types::AttachmentLimits;
-use cofferdam_agent::tools::{Approver, Journal, Toolbox};
+use cofferdam_agent::tools::{Approver, Toolbox};
 use cofferdam_agent::turn::{self, History, Provider, Runner, TaskFailure, TaskRequest, TurnInput};
 use cofferdam_chat::runs::Served;
 use cofferdam_core::audit::{Workflow, WorkflowState};
@@ -302,8 +302,7 @@ impl Executor {
         let runner = Runner::new(self.provider.clone(), Arc::new(tools), history, self.turns, String::new());
         let read = |text: &str| action.read_answer(text);
         let id = turn.id.clone();
-        let journal: Option<Arc<dyn Journal>> = Some(Arc::new(self.day_journal()));
-        let answered = runner.answer_task(turn, request, journal, &read, cancel).await;
+        let answered = runner.answer_task(turn, request, &read, cancel).await;
         self.warden.outgoing().release(&id);
         answered.map_err(|failure| match failure {
             TaskFailure::Cancelled => ToolError::cancelled(),

@@ -5,7 +5,6 @@ use super::instructions::{RULES_OF_TASKS, instructions};
 use super::open_conversation::{HistoryPlace, OpenConversation};
 use super::rounds::{Rounds, TurnOptions, TurnServices};
 use super::{EntryExtras, HistoryEntry, HistorySize, Runner, StepListener, TaskAttachments, TurnInput};
-use crate::tools::Journal;
 use cofferdam_core::id::SessionId;
 use cofferdam_store::WhoseTurn;
 use cofferdam_warden::attachments::Attachments;
@@ -51,7 +50,6 @@ impl Runner {
         &self,
         turn: TurnInput,
         request: TaskRequest,
-        journal: Option<Arc<dyn Journal>>,
         read: &(dyn Fn(&str) -> Result<Value, String> + Sync),
         cancel: &CancellationToken,
     ) -> Result<Value, TaskFailure> {
@@ -72,6 +70,7 @@ impl Runner {
         let (provider, instructions) = (&*self.provider, &*instructions);
         let parts = TurnServices { runner: self, provider, instructions, specs: &specs };
         let progress: Arc<dyn StepListener> = Arc::new(());
+        let journal = self.history.journal(self.limits.user_written_bytes_per_day);
         let around = TurnOptions { turn, progress, journal, cancelled: cancel.clone() };
         let mut rounds = Rounds::new(parts, around, talk);
         let mut wrong: Option<String> = None;

@@ -9,7 +9,7 @@ use cofferdam_agent::turn::{Tools, words};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::capability::Interface;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_store::{Store, StoreError, now_ms};
+use cofferdam_store::{StoreError, now_ms};
 use cofferdam_warden::attachments::Attachments;
 use cofferdam_workflow::{PlannedArguments, PlannedWork};
 use serde_json::{Map, Value};
@@ -30,11 +30,12 @@ impl Executor {
         let arguments = run.plan.arguments(with, outputs).map_err(|error| unrendered(run, error))?;
         let attachments = self.collect_attachments(run, n, name, cancel).await?;
         let turn = turn_of(run, &run.plan.tasks[n].id);
+        let journal = self.store.with_day_budget(self.turns.user_written_bytes_per_day);
         let request = CallRequest {
             session: run.session.clone(),
             attachments,
             has_reply: false,
-            journal: Some(Arc::new(self.day_journal())),
+            journal: Some(Arc::new(journal)),
             messaging: self.messaging(),
             approver: self.approver.clone(),
             cancel: cancel.clone(),
@@ -46,11 +47,6 @@ impl Executor {
         };
         self.warden.outgoing().release(&turn);
         Ok(answer?.result)
-    }
-
-    /// Where the calls of tasks are remembered, and what the day allows is held to.
-    pub(super) fn day_journal(&self) -> Store {
-        self.store.with_day_budget(self.turns.user_written_bytes_per_day)
     }
 
     /// Why a call that may write is refused today. One that a crash cut off when it was charged is

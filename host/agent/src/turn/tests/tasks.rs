@@ -12,7 +12,7 @@ impl World {
     ) -> Result<Value, TaskFailure> {
         let (instructions, prompt) = (String::new(), "go".to_owned());
         let request = TaskRequest { instructions, prompt, list: None, shown: Vec::new() };
-        self.runner().answer_task(turn("t", ""), request, None, read, &CancellationToken::new()).await
+        self.runner().answer_task(turn("t", ""), request, read, &CancellationToken::new()).await
     }
 
     /// Tokens that the person has used.

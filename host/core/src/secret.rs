@@ -16,7 +16,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// What stands in for a secret where text is shown.
 const HIDDEN: &str = "***";
 /// Secrets that [`redact`] knows at once: a token, a key, and those that a reload has brought. Of
-/// more, those are forgotten first that nobody holds, and of these the oldest.
+/// more, the oldest that nobody holds are forgotten; what is held may still be sent, and is known.
 pub const KNOWN_MAX: usize = 64;
 /// A shorter text is nobody's secret, and taking it out would leave no text whole.
 const KNOWN_BYTES_MIN: usize = 4;
@@ -172,9 +172,10 @@ impl KnownSecrets {
             self.secrets.push_back(known.clone());
             return known;
         }
-        if self.secrets.len() == KNOWN_MAX {
-            let unused = self.secrets.iter().position(|known| Arc::strong_count(known) == 1);
-            self.secrets.remove(unused.unwrap_or(0));
+        while self.secrets.len() >= KNOWN_MAX
+            && let Some(unused) = self.secrets.iter().position(|known| Arc::strong_count(known) == 1)
+        {
+            self.secrets.remove(unused);
         }
         let known: Arc<str> = secret.into();
         self.secrets.push_back(known.clone());
@@ -355,9 +356,12 @@ mod tests {
         drop(held);
         known.insert("one-more");
         assert_eq!(known.redact("held-by-somebody one-more"), "held-by-somebody ***");
-        // Held or not, they are so many at most.
+        // As many as are held, and no more than there may be once they are not.
         let all: Vec<_> = (0..=KNOWN_MAX).map(|n| known.insert(&format!("in-use-{n:04}"))).collect();
-        assert_eq!((all.len(), known.secrets.len()), (KNOWN_MAX + 1, KNOWN_MAX));
-        assert_eq!(known.redact("in-use-0000 in-use-0001 in-use-0064"), "in-use-0000 *** ***");
+        assert_eq!((all.len(), known.secrets.len()), (KNOWN_MAX + 1, KNOWN_MAX + 1));
+        assert_eq!(known.redact("in-use-0000 in-use-0001 in-use-0064"), "*** *** ***");
+        drop(all);
+        known.insert("after-them");
+        assert_eq!(known.secrets.len(), KNOWN_MAX);
     }
 }

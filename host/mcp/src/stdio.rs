@@ -15,6 +15,7 @@ use rmcp::transport::Transport;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 /// Calls that were cancelled get so long to end.
@@ -40,6 +41,7 @@ pub async fn serve_stdio(
         requests: Requests::new(output, stop.child_token()),
         held: None,
         pending: None,
+        waits_until: None,
     };
     let serving = serve_directly_with_ct(server.clone(), transport, None, stop);
     if let Ok(QuitReason::JoinError(error)) = serving.waiting().await {
@@ -58,6 +60,8 @@ struct Stdio {
     held: Option<ClientJsonRpcMessage>,
     /// An answer that is still to be written: the reader who waits for a message may stop waiting.
     pending: Option<Vec<u8>>,
+    /// How long room for it is waited for, where the client has closed its end.
+    waits_until: Option<Instant>,
 }
 
 impl Stdio {
@@ -88,6 +92,26 @@ impl Stdio {
         }
     }
 
+    /// Room for an answer; none where the client has closed its end and takes none either. What
+    /// begins this anew waits no longer for that.
+    async fn wait_room(&mut self) -> Option<io::Result<MessageRoom>> {
+        let output = self.requests.output()?;
+        let room = output.reserve();
+        tokio::pin!(room);
+        if self.waits_until.is_none() {
+            tokio::select! {
+                room = &mut room => return Some(room),
+                () = self.input.wait_closed() => {}
+            }
+        }
+        let until = *self.waits_until.get_or_insert_with(|| Instant::now() + WRITING_ENDS);
+        let room = timeout_at(until, room).await.ok();
+        if room.is_some() {
+            self.waits_until = None;
+        }
+        room
+    }
+
     /// The message, unless it is for nobody, or held to be looked at again.
     fn accept(
         &mut self,
@@ -116,18 +140,6 @@ impl Stdio {
     }
 }
 
-/// Room for an answer; none where the client has closed its end and takes none either.
-async fn wait_room(requests: &Requests, input: &Input) -> Option<io::Result<MessageRoom>> {
-    let output = requests.output()?;
-    let room = output.reserve();
-    tokio::pin!(room);
-    tokio::select! {
-        room = &mut room => return Some(room),
-        () = input.wait_closed() => {}
-    }
-    tokio::time::timeout(WRITING_ENDS, room).await.ok()
-}
-
 impl Transport<RoleServer> for Stdio {
     type Error = io::Error;
 
@@ -154,7 +166,7 @@ impl Transport<RoleServer> for Stdio {
         loop {
             if self.pending.is_some() {
                 // Cancelled here, nothing is lost; nobody reads, and nothing is to be said.
-                let Some(room) = wait_room(&self.requests, &self.input).await else {
+                let Some(room) = self.wait_room().await else {
                     self.requests.end_input();
                     return None;
                 };
@@ -187,5 +199,41 @@ impl Transport<RoleServer> for Stdio {
     async fn close(&mut self) -> Result<(), Self::Error> {
         self.requests.close();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::io::Write;
+    use tokio::time::timeout;
+
+    /// The library stops waiting for a message whenever it has something else to do.
+    #[tokio::test]
+    async fn refusals_that_nobody_takes_hold_up_no_end_however_often_the_wait_begins_anew() {
+        let (input, client) = rustix::pipe::pipe().expect("a pipe");
+        let (_unread, output) = rustix::pipe::pipe().expect("a pipe");
+        let (output, _all_written) = Output::new(output).expect("made");
+        let mut stdio = Stdio {
+            input: Input::new(input).expect("made"),
+            lines: LineReader::new(LINE_BYTES_MAX),
+            requests: Requests::new(output, CancellationToken::new()),
+            held: None,
+            pending: None,
+            waits_until: None,
+        };
+        let mut client = File::from(client);
+        // More refusals than the pipe and the server hold.
+        client.write_all("nonsense\n".repeat(5000).as_bytes()).expect("room");
+        drop(client);
+        let ends = async {
+            loop {
+                if let Ok(message) = timeout(WRITING_ENDS / 10, stdio.receive()).await {
+                    return message;
+                }
+            }
+        };
+        assert!(timeout(WRITING_ENDS * 10, ends).await.expect("it ends").is_none());
     }
 }

@@ -48,8 +48,11 @@ pub(super) fn is_sendable(token: &Secret) -> bool {
 
 /// Whether a client can send this as its `Host`: a name or an address, with a port or without.
 pub(super) fn can_be_host(name: &str) -> bool {
-    let is_authority = Authority::try_from(name).is_ok() && !name.contains(['@', '*']);
-    is_authority || name.parse::<IpAddr>().is_ok()
+    let is_authority = Authority::try_from(name).is_ok_and(|authority| {
+        let host = authority.host();
+        !host.is_empty() && (host == name || authority.port_u16().is_some())
+    });
+    (is_authority && !name.contains(['@', '*'])) || name.parse::<IpAddr>().is_ok()
 }
 
 /// An address without its brackets, as a `Host` is held against it whatever its port.
@@ -200,6 +203,10 @@ mod tests {
             "a@tools.example",
             "*.example",
             "*",
+            ":8443",
+            "tools.example:",
+            "tools.example:https",
+            "tools.example:84430",
         ] {
             assert!(!can_be_host(name), "{name}");
         }

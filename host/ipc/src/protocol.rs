@@ -72,7 +72,7 @@ pub enum ToWorker<'a> {
     /// Run a call: answered by [`FromWorker`]s up to [`FromWorker::Ended`].
     Call {
         /// What runs.
-        job: Cow<'a, CallSpec>,
+        spec: Cow<'a, CallSpec>,
         /// Time that is left, in milliseconds.
         time_ms: u64,
     },

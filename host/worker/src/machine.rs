@@ -45,7 +45,7 @@ pub(crate) enum LinkedComponent {
     Function(Callable),
 }
 
-/// What a call has to do with, besides its job.
+/// What a call has to do with, besides its spec.
 pub(crate) struct CallContext {
     /// The folders of its workspace; it sees those of them that are granted.
     pub(crate) mounts: Vec<GuestMount>,
@@ -181,18 +181,18 @@ impl WasmEngine {
     pub(crate) fn run(
         &self,
         linked: &LinkedComponent,
-        job: &CallSpec,
+        spec: &CallSpec,
         reach: CallContext,
         deadline: Instant,
     ) -> (Result<String, ToolError>, SpentInstance) {
         let output = CallStreams::new(reach.gateway.clone());
-        let (grants, limits) = (&job.grants, &job.limits);
-        match (linked, &job.entry) {
+        let (grants, limits) = (&spec.grants, &spec.limits);
+        match (linked, &spec.entry) {
             (LinkedComponent::Tool(tool), EntryCall::Tool) => {
                 let mut store = self.store(grants, limits, reach, context(&output));
                 let returned = block_on(&mut store, deadline, async |store| {
                     let instance = tool.instantiate_async(&mut *store).await?;
-                    instance.cofferdam_tool_tool().call_call(store, &job.arguments).await
+                    instance.cofferdam_tool_tool().call_call(store, &spec.arguments).await
                 });
                 end_call((store, output), limits, returned, |state, returned| {
                     let text = returned.map_err(|error| state::from_guest(error, &state.disk))?;
@@ -209,7 +209,7 @@ impl WasmEngine {
                 })
             }
             (LinkedComponent::Function(callable), EntryCall::Function(_)) => {
-                let parameters = match callable.parameters(&job.arguments) {
+                let parameters = match callable.parameters(&spec.arguments) {
                     Ok(parameters) => parameters,
                     Err(error) => return (Err(error), None),
                 };
@@ -221,7 +221,7 @@ impl WasmEngine {
                     callable.result(returned.as_ref(), limits)
                 })
             }
-            // It is linked for the entry of the job.
+            // It is linked for the entry of the spec.
             _ => (Err(ToolError::new(ErrorCode::Internal, "another entry point is linked")), None),
         }
     }

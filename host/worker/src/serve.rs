@@ -117,8 +117,8 @@ impl WorkerServer {
             Ok(match decode(bytes)? {
                 ToWorker::Describe { grants, point } => NextMessage::Describe(grants.into_owned(), point),
                 ToWorker::Functions => NextMessage::Functions,
-                ToWorker::Call { job, time_ms } => {
-                    NextMessage::Call(job.into_owned(), Duration::from_millis(time_ms))
+                ToWorker::Call { spec, time_ms } => {
+                    NextMessage::Call(spec.into_owned(), Duration::from_millis(time_ms))
                 }
                 ToWorker::Compile(_) => return Err(Broken::Malformed("this worker does not compile")),
             })
@@ -130,13 +130,13 @@ impl WorkerServer {
                 lock(socket).send(&described, &[], || false)
             }
             NextMessage::Functions => lock(socket).send(&function::list(&self.component), &[], || false),
-            NextMessage::Call(job, time) => {
+            NextMessage::Call(spec, time) => {
                 let deadline = Instant::now() + time;
-                let (ended, spent) = match self.link(&job.grants, &job.entry.point()) {
+                let (ended, spent) = match self.link(&spec.grants, &spec.entry.point()) {
                     Ok(linked) => {
                         let gateway = GatewayLink::new(socket.clone());
                         let reach = CallContext { mounts: self.mounts.clone(), gateway };
-                        self.machine.run(&linked, &job, reach, deadline)
+                        self.machine.run(&linked, &spec, reach, deadline)
                     }
                     // It linked when it was loaded, under the same grants.
                     Err(error) => (Err(ToolError::new(ErrorCode::ToolUnavailable, error.to_string())), None),

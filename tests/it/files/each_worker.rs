@@ -59,7 +59,7 @@ impl Stand {
         (tracer, said)
     }
 
-    /// What a worker does in this call, from the job that it got to its wait for the next one.
+    /// What a worker does in this call, from the spec that it got to its wait for the next one.
     fn steps(&mut self) -> Vec<Seen> {
         let (tracer, said) = self.traced(None);
         assert!(said.starts_with('{'), "{said}");

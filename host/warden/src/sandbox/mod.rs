@@ -229,11 +229,11 @@ impl Sandbox {
         };
         // What a guest of the contract returns it has made for us; others may know no better.
         let unfit = if entry == EntryCall::Tool { ErrorCode::Trapped } else { ErrorCode::Failed };
-        let job = CallSpec { arguments, entry, grants: permit.grants().clone(), limits };
+        let spec = CallSpec { arguments, entry, grants: permit.grants().clone(), limits };
         let tool = permit.call().tool.as_str();
-        let key = worker_key(component, tool, permit.profile(), &job.grants, workspace);
+        let key = worker_key(component, tool, permit.profile(), &spec.grants, workspace);
         let mut authority = Authority::new(permit, inputs, workspace.clone());
-        let returned = self.call(&component.binary, key, &job, &mut authority, &clock);
+        let returned = self.call(&component.binary, key, &spec, &mut authority, &clock);
         // A guest that was stopped inside a host function tells of a failure; the reason is ours.
         // Nobody waits for what a cancelled one says.
         let requests = authority.end_requests();

@@ -156,7 +156,7 @@ impl Sandbox {
         &self,
         binary: &Binary,
         key: WorkerKey,
-        job: &CallSpec,
+        spec: &CallSpec,
         calls: &mut dyn HostCalls,
         clock: &CallClock,
     ) -> Result<String, ToolError> {
@@ -170,7 +170,7 @@ impl Sandbox {
             ToolError::new(ErrorCode::ToolUnavailable, said)
         })?;
         worker.calls += 1;
-        match call_in(&mut worker, job, calls, clock) {
+        match call_in(&mut worker, spec, calls, clock) {
             Ok(ended) => {
                 self.give_back(worker);
                 ended
@@ -235,14 +235,14 @@ impl Sandbox {
 
 fn call_in(
     worker: &mut Worker,
-    job: &CallSpec,
+    spec: &CallSpec,
     calls: &mut dyn HostCalls,
     clock: &CallClock,
 ) -> Result<Result<String, ToolError>, Broken> {
     let left = clock.deadline.saturating_duration_since(Instant::now());
     let time_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
-    let asked = ToWorker::Call { job: Cow::Borrowed(job), time_ms };
-    let result_bytes_max = usize::try_from(job.limits.result.0).unwrap_or(usize::MAX);
+    let asked = ToWorker::Call { spec: Cow::Borrowed(spec), time_ms };
+    let result_bytes_max = usize::try_from(spec.limits.result.0).unwrap_or(usize::MAX);
     // Before the worker is woken.
     let shared = worker.placement.share();
     worker.socket.begin_call();
@@ -313,9 +313,9 @@ mod tests {
         let key =
             WorkerKey { sha256: sha256.into(), tool: "t".into(), profile: "p".into(), folders: Vec::new() };
         let (grants, entry) = (Grants::NOTHING, cofferdam_core::entry::EntryCall::Tool);
-        let job = CallSpec { arguments: "{}".into(), entry, grants, limits: Limits::CEILING };
+        let spec = CallSpec { arguments: "{}".into(), entry, grants, limits: Limits::CEILING };
         let clock = CallClock::new(Instant::now() + Duration::from_secs(60), CancellationToken::new());
-        let refused = pool.call(&binary, key, &job, &mut NotAsked, &clock).expect_err("no machine code");
+        let refused = pool.call(&binary, key, &spec, &mut NotAsked, &clock).expect_err("no machine code");
         assert_eq!(refused.code, ErrorCode::ToolUnavailable);
         let said = "the machine code that is embedded in this program does not load: ";
         assert!(refused.message.starts_with(said), "{refused}");

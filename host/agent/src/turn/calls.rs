@@ -17,10 +17,10 @@ use std::sync::Arc;
 
 impl Rounds<'_> {
     /// Runs the calls of the last step that have no result yet.
-    pub(super) async fn calls(&mut self) -> Result<(), EarlyEnd> {
+    pub(super) async fn run_calls(&mut self) -> Result<(), EarlyEnd> {
         let mut pending = self.talk.pending().to_vec();
         let mut number = self.talk.calls() - pending.len();
-        let most = self.parts.runner.limits.calls;
+        let most = self.parts.runner.turns.calls;
         let beyond = pending.split_off(pending.len().min(most.saturating_sub(number)));
         for batch in batches(pending, |tool| self.parts.runner.tools.is_read_only(tool)) {
             let calls = batch.len();
@@ -140,11 +140,11 @@ impl Rounds<'_> {
         call: &CallId,
         wanted: &ToolCall,
     ) -> Result<Option<ToolError>, EarlyEnd> {
-        let Runner { tools, history, limits, .. } = self.parts.runner;
+        let Runner { tools, history, turns, .. } = self.parts.runner;
         if tools.is_read_only(&wanted.tool) {
             return Ok(None);
         }
-        let budget = limits.user_written_bytes_per_day;
+        let budget = turns.user_written_bytes_per_day;
         let used = history.load_usage(&self.around.turn.caller).await?;
         let arguments = wanted.arguments.as_deref().unwrap_or_default();
         if used.written_bytes < budget.0 || history.is_call_recorded(call, arguments).await? {

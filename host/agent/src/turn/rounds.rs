@@ -98,7 +98,7 @@ impl<'a> Rounds<'a> {
     pub(super) async fn go_on(&mut self) -> TurnEnd {
         // A crash gives no time back; a retry is a turn of its own.
         let age = self.talk.age().max(self.started.elapsed());
-        let left = self.parts.runner.limits.deadline.0.saturating_sub(age);
+        let left = self.parts.runner.turns.deadline.0.saturating_sub(age);
         let stop = self.stop.clone();
         if left.is_zero() {
             // Before anything goes on: nobody is asked any more, and what there is is told.
@@ -142,7 +142,7 @@ impl<'a> Rounds<'a> {
                 return Ok(answer.to_owned());
             }
             if !self.talk.pending().is_empty() {
-                self.calls().await?;
+                self.run_calls().await?;
                 continue;
             }
             self.check_limits().await?;
@@ -166,20 +166,20 @@ impl<'a> Rounds<'a> {
         if self.is_stopped() {
             return Err(self.stop_reason());
         }
-        let limits = &self.parts.runner.limits;
-        if self.talk.rounds() >= limits.rounds {
-            return Err(EarlyEnd::Answered(words::too_many_rounds(limits.rounds)));
+        let turns = &self.parts.runner.turns;
+        if self.talk.rounds() >= turns.rounds {
+            return Err(EarlyEnd::Answered(words::too_many_rounds(turns.rounds)));
         }
-        if self.talk.tokens > limits.tokens {
-            return Err(EarlyEnd::Answered(words::too_many_tokens(limits.tokens)));
+        if self.talk.tokens > turns.tokens {
+            return Err(EarlyEnd::Answered(words::too_many_tokens(turns.tokens)));
         }
         if self.is_durable() {
             let used = match self.talk.take_used_today() {
                 Some(used) => used,
                 None => self.parts.runner.history.load_usage(&self.around.turn.caller).await?,
             };
-            if used.tokens >= limits.user_tokens_per_day {
-                return Err(EarlyEnd::Open(words::no_tokens_today(limits.user_tokens_per_day)));
+            if used.tokens >= turns.user_tokens_per_day {
+                return Err(EarlyEnd::Open(words::no_tokens_today(turns.user_tokens_per_day)));
             }
         }
         Ok(())
@@ -277,7 +277,7 @@ impl<'a> Rounds<'a> {
     pub(super) fn stop_reason(&self) -> EarlyEnd {
         EarlyEnd::Open(match self.around.cancelled.is_cancelled() {
             true => words::cancelled(self.talk.results()),
-            false => words::too_slow(self.parts.runner.limits.deadline),
+            false => words::too_slow(self.parts.runner.turns.deadline),
         })
     }
 

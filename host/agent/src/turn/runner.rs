@@ -62,7 +62,7 @@ pub struct Runner {
     clock: WallClock,
     pub(super) tools: Arc<dyn Tools>,
     pub(super) history: History,
-    pub(super) limits: Config,
+    pub(super) turns: Config,
     instructions: String,
     specs: Vec<ToolSpec>,
     whose: ConversationOwner,
@@ -88,7 +88,7 @@ impl Runner {
         provider: Arc<dyn Provider>,
         tools: Arc<dyn Tools>,
         history: History,
-        limits: Config,
+        turns: Config,
         operator: String,
     ) -> Self {
         let instructions = match provider.memory() {
@@ -97,7 +97,7 @@ impl Runner {
         };
         let (specs, commands) = (tools.specs(), provider.clone());
         let (clock, whose) = (WallClock::system(), ConversationOwner::Session);
-        Self { provider, commands, clock, tools, history, limits, instructions, specs, whose }
+        Self { provider, commands, clock, tools, history, turns, instructions, specs, whose }
     }
 
     /// The same with a provider of its own for what is typed as a command: such a turn stands
@@ -163,7 +163,7 @@ impl Runner {
                 let provider = if self.is_command(&turn.text) { &*self.commands } else { &*self.provider };
                 let instructions = &self.instructions;
                 let parts = TurnServices { runner: self, provider, instructions, specs: &specs };
-                let journal = self.history.journal(self.limits.user_written_bytes_per_day);
+                let journal = self.history.journal(self.turns.user_written_bytes_per_day);
                 let around = TurnOptions { turn, progress, journal, cancelled: cancel.clone() };
                 let said = Rounds::new(parts, around, talk).go_on().await;
                 infos = said.came.infos();

@@ -70,7 +70,7 @@ impl Runner {
         let (provider, instructions) = (&*self.provider, &*instructions);
         let parts = TurnServices { runner: self, provider, instructions, specs: &specs };
         let progress: Arc<dyn StepListener> = Arc::new(());
-        let journal = self.history.journal(self.limits.user_written_bytes_per_day);
+        let journal = self.history.journal(self.turns.user_written_bytes_per_day);
         let around = TurnOptions { turn, progress, journal, cancelled: cancel.clone() };
         let mut rounds = Rounds::new(parts, around, talk);
         let mut wrong: Option<String> = None;

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! channel ─► incoming ─► session_queue ─► turn ─► the turn (cofferdam-agent) ─► reply (outbound)
-//!                                          │
+//!                                          │                          channel ◄─ sending ◄─┘
 //!                  files, recent, mailbox ─┘  the files that a message means, what is noted
 //!                                             what is said to the turn while it runs
 //! ```
@@ -19,6 +19,7 @@ mod mailbox;
 mod mention;
 mod recent;
 mod resumed;
+mod sending;
 mod services;
 #[cfg(test)]
 mod tests;

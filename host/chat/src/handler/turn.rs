@@ -7,7 +7,8 @@ use super::files::{ReceivedFiles, fetch_files, find_files};
 use super::incoming::stopped_before;
 use super::mailbox::Mailbox;
 use super::recent::{self, EarlierFiles};
-use super::voice::{Speaking, refuse_heard, switch_voice, to_be_spoken, transcribe};
+use super::sending::ReplySender;
+use super::voice::{refuse_heard, switch_voice, to_be_spoken, transcribe};
 use super::{Channel, ChannelTurn, MessageAction, ResumedTurn, StartDecision, begin_activity};
 use crate::outbound::{FirstMessage, deliver, plan};
 use crate::runs::{CallingTurn, RunTrigger};
@@ -48,7 +49,7 @@ pub(super) async fn work<C: Channel>(
     };
     if let Some(reply) = reply {
         let _sending = base.places.begin_sending();
-        deliver(&base.store, &Speaking::on(&channel), reply, &base.stop.soon).await;
+        deliver(&base.store, &ReplySender::on(&channel), reply, &base.stop.soon).await;
         base.sweep().await;
     }
 }

@@ -1,23 +1,16 @@
 //! Voice messages: what is said in one becomes its text; the reply to one is spoken where its
 //! sender asked for that with `/voice on`. Neither ever costs the text or the file.
 
-use super::{Channel, ChannelTurn, begin_activity};
-use crate::Activity;
-use crate::outbound::{
-    BundledFile, FileBundle, MediaKind, Router, SendError, SendingPart, SpeakableText, markdown,
-};
+use super::{Channel, ChannelTurn};
+use crate::outbound::markdown;
 use crate::words as said;
-use async_trait::async_trait;
 use cofferdam_agent::voice::{TRANSCRIBED_BYTES_MAX, Transcription, VoiceError};
 use cofferdam_core::command::{ControlWord, split_command, word};
 use cofferdam_core::id::{SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
-use cofferdam_store::{PartKind, ReplyPart, StoreError};
+use cofferdam_store::StoreError;
 use cofferdam_warden::attachments::Attachments;
-use cofferdam_warden::attachments::outgoing::{Addition, OutgoingBytes, OutgoingFile};
 use std::io::Read;
-use std::sync::Arc;
-use tokio::sync::Mutex;
 
 /// Has what is said in a voice message stand for its text, or its sender told why none could be
 /// had; `None` once the program stops. What was noted is not asked again.
@@ -160,81 +153,6 @@ fn words(response: &OutgoingResponse) -> Option<String> {
         None => text.clone(),
     };
     Some(words).filter(|words| !words.trim().is_empty())
-}
-
-/// Sends parts as the channel does, and speaks those that are to be heard, when their turn has
-/// come.
-pub(super) struct Speaking<'a, C> {
-    channel: &'a Arc<C>,
-    /// A part that was spoken, while it is tried to be sent: its bytes are held for so long.
-    recorded: Mutex<Option<(ReplyPart, Addition)>>,
-}
-
-impl<'a, C: Channel> Speaking<'a, C> {
-    pub(super) fn on(channel: &'a Arc<C>) -> Self {
-        Self { channel, recorded: Mutex::new(None) }
-    }
-
-    /// Sends a part, and shows that it is on its way.
-    async fn send_shown(&self, sending: SendingPart<'_>) -> Result<String, SendError> {
-        let activity = match sending.part.kind {
-            PartKind::Attachment => Activity::Uploading,
-            _ => Activity::Typing,
-        };
-        let Some(target) = C::target(sending.target) else {
-            return Err(SendError::Refused("the stored target is unreadable".to_owned()));
-        };
-        let shown = begin_activity(self.channel, &target, (activity, None));
-        let sent = self.channel.send(target, sending).await;
-        shown.end().await;
-        sent
-    }
-
-    /// The part as a file.
-    async fn record(&self, sending: SendingPart<'_>) -> Result<(ReplyPart, Addition), SendError> {
-        let base = self.channel.base();
-        let speech = base.voice.speech.as_ref();
-        let speech = speech.ok_or_else(|| SendError::Refused("nobody speaks here any more".to_owned()))?;
-        let spoken = speech.speak(&SpeakableText::read(&sending.part.body).text).await;
-        let bytes = spoken.map_err(|error| SendError::Refused(error.to_string()))?;
-        let mut held = base.outgoing.addition(sending.turn);
-        let recorded = tokio::task::spawn_blocking(move || {
-            let source = OutgoingFile {
-                body: OutgoingBytes::Contents(bytes),
-                name: Some("voice.ogg".into()),
-                mime_type: None,
-            };
-            let file = held.take(vec![source], &|| Ok(())).map_err(|error| error.to_string())?;
-            Ok::<_, String>((file, held))
-        });
-        let recorded = recorded.await.map_err(|error| SendError::Refused(error.to_string()))?;
-        let (files, held) = recorded.map_err(SendError::Refused)?;
-        let shown = |file| BundledFile { media: MediaKind::Voice, file };
-        let bundle = FileBundle::from_files(files.into_iter().map(shown).collect());
-        let part = ReplyPart { n: sending.part.n, kind: PartKind::Attachment, body: bundle.part().body };
-        Ok((part, held))
-    }
-}
-
-#[async_trait]
-impl<C: Channel> Router for Speaking<'_, C> {
-    async fn send(&self, sending: SendingPart<'_>) -> Result<String, SendError> {
-        if sending.part.kind != PartKind::Voice {
-            return self.send_shown(sending).await;
-        }
-        let mut recorded = self.recorded.lock().await;
-        if recorded.as_ref().is_none_or(|(part, _)| part.n != sending.part.n) {
-            *recorded = Some(self.record(sending).await?);
-        }
-        let Some((part, _)) = &*recorded else {
-            return Err(SendError::Refused("nothing was spoken".to_owned()));
-        };
-        self.send_shown(SendingPart { part, ..sending }).await
-    }
-
-    async fn answers(&self) -> bool {
-        self.channel.answers().await
-    }
 }
 
 #[cfg(test)]

@@ -10,14 +10,14 @@ use cofferdam_store::{Store, StoreRetry};
 /// A turn that was begun so often and never ended is not run any more. A message that kills the
 /// gateway cannot be told from one that was under way whenever something else did, so the number is
 /// not small.
-pub const ATTEMPTS_MAX: u32 = 16;
+const ATTEMPTS_MAX: u32 = 16;
 
 /// What the work of a turn comes to, unless it was begun too often and never ended; `None` when it
 /// was cut off, so that the next start runs it again.
 ///
 /// The work is a task of its own: should anything in it panic, the person is told, and the gateway
 /// goes on.
-pub async fn attempt<F>(
+pub(crate) async fn attempt<F>(
     (store, store_retry): (&Store, &StoreRetry),
     turn: &TurnId,
     caller: &Caller,

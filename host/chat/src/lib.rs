@@ -27,7 +27,7 @@ pub mod setup;
 pub mod words;
 
 pub use activity::{AGAIN, Activity, ArrivingAlbums, ShownActivity, WorkingTurn};
-pub use attempt::{ATTEMPTS_MAX, attempt};
+pub(crate) use attempt::attempt;
 pub use latest_step::{LatestStep, StatusDelays, StatusText, StatusWatcher};
 pub use live_status::{LiveStatus, TurnDisplay};
 pub use placeholder::{EditableMessage, Placeholder, PlaceholderRef};

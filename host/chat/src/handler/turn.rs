@@ -10,7 +10,7 @@ use super::recent::{self, EarlierFiles};
 use super::sending::ReplySender;
 use super::voice::{refuse_heard, switch_voice, to_be_spoken, transcribe};
 use super::{Channel, ChannelTurn, MessageAction, ResumedTurn, StartDecision, begin_activity};
-use crate::outbound::{FirstMessage, deliver, plan};
+use crate::outbound::{FirstMessage, SENDING_PAUSES, deliver, plan};
 use crate::runs::{CallingTurn, RunTrigger};
 use crate::session_queue::{RunningTurn, StopResult, Stopping, TurnSlot, Unit};
 use crate::words as said;
@@ -49,7 +49,8 @@ pub(super) async fn work<C: Channel>(
     };
     if let Some(reply) = reply {
         let _sending = base.places.begin_sending();
-        deliver(&base.store, &ReplySender::on(&channel), reply, &base.stop.soon).await;
+        let stop = &base.stop.soon;
+        deliver(&base.store, &ReplySender::on(&channel), reply, (stop, SENDING_PAUSES)).await;
         base.sweep().await;
     }
 }

@@ -62,30 +62,20 @@ pub const PART_FAILURES_MAX: u32 = 8;
 /// The same of failures that took all the time that the part's length allows.
 pub const PART_TIMEOUTS_MAX: u32 = 3;
 
-/// The longest pause between two attempts that the platform did not ask for.
-const PAUSE_MAX: Duration = Duration::from_secs(30);
-const PAUSE_FIRST: Duration = Duration::from_millis(500);
+/// The first and the longest pause between two attempts that the platform did not ask for.
+pub const SENDING_PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
 
 /// Sends what is left of a reply, until every part is sent or recorded as failed. `None` where the
 /// program stops, or other nodes have taken this one out: then the rest waits in the store. `stop`
-/// ends the waiting, not a request that is under way.
+/// ends the waiting, not a request that is under way; `pauses` are [`SENDING_PAUSES`], for each
+/// part anew.
 ///
 /// What a person would miss of a part that is refused is told in a text at the end.
 pub async fn deliver(
     store: &Store,
     router: &dyn Router,
-    reply: StoredReply,
-    stop: &CancellationToken,
-) -> Option<()> {
-    let backoff = Backoff::new(PAUSE_FIRST, PAUSE_MAX);
-    deliver_at(store, router, reply, (stop, &backoff)).await
-}
-
-async fn deliver_at(
-    store: &Store,
-    router: &dyn Router,
     mut reply: StoredReply,
-    (stop, backoff): (&CancellationToken, &Backoff),
+    (stop, pauses): (&CancellationToken, (Duration, Duration)),
 ) -> Option<()> {
     let mut gone: Option<String> = None;
     let mut parts: VecDeque<ReplyPart> = std::mem::take(&mut reply.parts).into();
@@ -97,7 +87,7 @@ async fn deliver_at(
             Some(reason) => Err(LossReason::new_untold(reason)),
             None => {
                 let with = (store, &store_retry, router);
-                send_until_settled(with, &reply, &part, (stop, backoff.clone())).await?
+                send_until_settled(with, &reply, &part, (stop, pauses)).await?
             }
         };
         if let Err(LossReason { reason, is_gone: true, .. }) = &sent {
@@ -145,9 +135,9 @@ async fn send_until_settled(
     (store, store_retry, router): (&Store, &StoreRetry, &dyn Router),
     reply: &StoredReply,
     part: &ReplyPart,
-    (stop, mut backoff): (&CancellationToken, Backoff),
+    (stop, (first, longest)): (&CancellationToken, (Duration, Duration)),
 ) -> Option<Result<String, LossReason>> {
-    let mut own = PartFailures::default();
+    let (mut backoff, mut own) = (Backoff::new(first, longest), PartFailures::default());
     loop {
         // A pause may have been longer than the lease: then another node sends it.
         let asked = "ask whether this node is there";

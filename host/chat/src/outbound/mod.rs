@@ -20,7 +20,9 @@ mod spoken;
 pub use crate::send_error::SendError;
 pub use bundle::{BundledFile, FileBundle};
 pub use content::PartContent;
-pub use deliver::{PART_FAILURES_MAX, PART_TIMEOUTS_MAX, ROUTING_ERROR, Router, SendingPart, deliver};
+pub use deliver::{
+    PART_FAILURES_MAX, PART_TIMEOUTS_MAX, ROUTING_ERROR, Router, SENDING_PAUSES, SendingPart, deliver,
+};
 pub use limits::{ChannelLimits, MediaKind, units};
 pub use markdown::markdown;
 pub use pace::{Pacer, Rate};

@@ -96,8 +96,8 @@ async fn of_parts(parts: Vec<NewPart>, script: impl IntoIterator<Item = SendErro
 
 impl Fixture {
     async fn deliver(&self, stop: &CancellationToken) -> Option<()> {
-        let at_once = Backoff::new(Duration::ZERO, Duration::ZERO);
-        deliver_at(&self.store, &self.router, self.reply.clone(), (stop, &at_once)).await
+        let at_once = (Duration::ZERO, Duration::ZERO);
+        deliver(&self.store, &self.router, self.reply.clone(), (stop, at_once)).await
     }
 
     fn sent(&self) -> Vec<String> {

@@ -41,6 +41,16 @@ pub enum Verdict {
     Deny(Denial),
 }
 
+/// What follows for a call that is not denied.
+#[must_use]
+#[derive(Debug)]
+pub enum PermittedCall {
+    /// It may run.
+    Permit(Permit),
+    /// A person must approve it first, as far as is known yet.
+    Ask(PathRequest),
+}
+
 /// Why a call may not run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Denial {
@@ -263,9 +273,9 @@ impl PathRequest {
         &self.found
     }
 
-    /// The verdict in the light of the facts: a permit where no rule asks any more, valid only as
+    /// What follows in the light of the facts: a permit where no rule asks any more, valid only as
     /// long as nothing comes to be where nothing was.
-    pub fn decide(mut self, facts: &Facts) -> Verdict {
+    pub fn decide(mut self, facts: &Facts) -> PermittedCall {
         let mut new = Vec::new();
         let is_asker = |reason: &Reason| reason.recipient.is_some() && reason.recipient == facts.asker;
         self.reasons.retain(|reason| match (reason.when, &reason.path) {
@@ -279,7 +289,7 @@ impl PathRequest {
         });
         if self.reasons.is_empty() {
             self.permit.seen = new;
-            return Verdict::Permit(self.permit);
+            return PermittedCall::Permit(self.permit);
         }
         let known = |paths: &[GuestPath], facts: &BTreeMap<GuestPath, Option<PathSnapshot>>| {
             let known = paths.iter().filter_map(|path| facts.get_key_value(path));
@@ -287,7 +297,7 @@ impl PathRequest {
         };
         self.there = known(&self.permit.writes, &facts.there);
         self.found = known(&self.permit.reads, &facts.found);
-        Verdict::Ask(self)
+        PermittedCall::Ask(self)
     }
 
     /// Names this very call, its policy, what stands at its paths, and the words in which all that

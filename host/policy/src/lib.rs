@@ -34,7 +34,9 @@ pub use complete::Completion;
 pub use component::ComponentSource;
 pub use effective::{EntryPolicy, ToolPolicy, toml_key};
 pub use function::FunctionPolicy;
-pub use judge::{Cause, Denial, ExpectedEntry, JudgedCall, PathRequest, Permit, Verdict, judge};
+pub use judge::{
+    Cause, Denial, ExpectedEntry, JudgedCall, PathRequest, Permit, PermittedCall, Verdict, judge,
+};
 pub use origin::{Origins, SourceLocation};
 pub use redact::{ARGUMENTS_BYTES_MAX, VALUE_BYTES_MAX, redact};
 pub use set::PolicySet;

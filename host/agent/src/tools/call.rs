@@ -14,15 +14,15 @@ mod toolbox;
 pub use request::CallRequest;
 pub use toolbox::Toolbox;
 
+use super::RegisteredTool;
 use super::threads::{self, Handover};
-use super::{PermittedCall, RegisteredTool};
 use asking::{ApprovalStep, Approved, CallProgress};
 use cofferdam_core::audit::{CallFacts, VerdictKind, sha256_hex};
 use cofferdam_core::capability::Interface;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
-use cofferdam_policy::{Permit, Safety, redact};
+use cofferdam_policy::{Permit, PermittedCall, Safety, redact};
 use cofferdam_warden::calls::{
     CallJob, CallRecord, CountedAs, EarlierRun, KEEPING_TIME_MAX, OutputKeeper, Replay,
 };

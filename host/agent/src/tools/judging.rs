@@ -5,7 +5,7 @@ use super::RegisteredTool;
 use cofferdam_core::id::CallId;
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_policy::{Denial, JudgedCall, PathRequest, Permit, Verdict, judge};
+use cofferdam_policy::{Denial, JudgedCall, PermittedCall, Verdict, judge};
 use serde_json::Value;
 
 /// Why a call whose arguments could be read gets no permit.
@@ -15,15 +15,6 @@ pub enum RefusedCall {
     Schema(ToolError),
     /// The judge said no.
     Denied(Denial),
-}
-
-/// What the judge says of a call that is not refused.
-#[derive(Debug)]
-pub enum PermittedCall {
-    /// It may run.
-    Permit(Permit),
-    /// A person must approve it first, as far as the judge can tell without looking.
-    Ask(PathRequest),
 }
 
 impl From<RefusedCall> for ToolError {

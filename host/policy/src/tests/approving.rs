@@ -3,8 +3,8 @@
 
 use super::{TOOL, WRITING};
 use crate::{
-    ExpectedEntry, Facts, GuestPath, JudgedCall, PathRequest, PathSnapshot, PolicySet, ToolPolicy, Verdict,
-    judge,
+    ExpectedEntry, Facts, GuestPath, JudgedCall, PathRequest, PathSnapshot, PermittedCall, PolicySet,
+    ToolPolicy, Verdict, judge,
 };
 use cofferdam_core::audit::EntryKind;
 use cofferdam_core::id::TurnId;
@@ -176,9 +176,8 @@ fn facts(there: &[(&str, Option<PathSnapshot>)], approved: &[&str]) -> Facts {
 fn facts_settle_what_they_can_and_their_absence_asks() {
     let rules = policy("write = \"on-overwrite\"\nread = \"first-time-per-path\"\nbelow = \"always\"");
     let asks = |arguments: Value, facts: Facts| match ask(&rules, &arguments).decide(&facts) {
-        Verdict::Permit(_) => 0,
-        Verdict::Ask(ask) => ask.reasons().len(),
-        Verdict::Deny(denial) => panic!("{denial:?}"),
+        PermittedCall::Permit(_) => 0,
+        PermittedCall::Ask(ask) => ask.reasons().len(),
     };
     let write = json!({ "write": "/shared/a" });
     assert_eq!(asks(write.clone(), facts(&[], &[])), 1, "nobody looked");
@@ -200,14 +199,15 @@ fn facts_settle_what_they_can_and_their_absence_asks() {
 fn a_permit_holds_for_what_was_seen_and_no_more() {
     let rules = policy("write = \"on-overwrite\"");
     let write = json!({ "write": "/shared/a" });
-    let Verdict::Permit(permit) = ask(&rules, &write).decide(&facts(&[("/shared/a", None)], &[])) else {
+    let PermittedCall::Permit(permit) = ask(&rules, &write).decide(&facts(&[("/shared/a", None)], &[]))
+    else {
         panic!("nothing is there")
     };
     assert_eq!(permit.expected(&path("/shared/a")), ExpectedEntry::Nothing);
     assert_eq!(permit.expected(&path("/shared/b")), ExpectedEntry::Anything);
     let seen = file(7);
     let there = facts(&[("/shared/a", Some(seen.clone()))], &[]);
-    let Verdict::Ask(asked) = ask(&rules, &write).decide(&there) else { panic!("it is there") };
+    let PermittedCall::Ask(asked) = ask(&rules, &write).decide(&there) else { panic!("it is there") };
     let sha256 = asked.sha256("shown");
     let permit = asked.grant("shown", &sha256).expect("this very call");
     assert_eq!(permit.expected(&path("/shared/a")), ExpectedEntry::This(&seen));
@@ -219,8 +219,8 @@ fn an_approval_is_good_for_exactly_what_was_shown() {
     let there = |inode| facts(&[("/shared/a", Some(file(inode)))], &[]);
     let asked =
         |policy: &ToolPolicy, arguments: Value, facts: Facts| match ask(policy, &arguments).decide(&facts) {
-            Verdict::Ask(ask) => ask,
-            other => panic!("{other:?}"),
+            PermittedCall::Ask(ask) => ask,
+            permitted => panic!("{permitted:?}"),
         };
     let call = json!({ "write": "/shared/a", "body": "x" });
     let sha256 = asked(&rules, call.clone(), there(1)).sha256("shown");
@@ -243,7 +243,7 @@ fn an_approval_is_good_for_exactly_what_was_shown() {
         arguments: call,
     };
     let Verdict::Ask(again) = judge(again, &rules) else { panic!("it asks") };
-    let Verdict::Ask(again) = again.decide(&there(1)) else { panic!("it asks") };
+    let PermittedCall::Ask(again) = again.decide(&there(1)) else { panic!("it asks") };
     assert!(again.grant("shown", &sha256).is_err(), "another call");
     assert!(asked(&rules, json!({ "write": "/shared/a" }), there(1)).grant("shown", "").is_err());
 }
@@ -254,8 +254,8 @@ fn what_is_read_is_what_was_approved() {
     let found =
         |seen: Option<PathSnapshot>| Facts { found: [(path("/shared/a"), seen)].into(), ..Facts::default() };
     let asked = |facts: &Facts| match ask(&rules, &json!({ "read": "/shared/a" })).decide(facts) {
-        Verdict::Ask(ask) => ask,
-        other => panic!("{other:?}"),
+        PermittedCall::Ask(ask) => ask,
+        permitted => panic!("{permitted:?}"),
     };
     let sha256 = asked(&found(Some(file(1)))).sha256("shown");
     let permit = asked(&found(Some(file(1)))).grant("shown", &sha256).expect("as it was");

@@ -2,7 +2,7 @@
 //! does not load.
 
 use super::{READING, TOOL};
-use crate::{Facts, JudgedCall, PathRequest, PolicySet, Verdict, judge};
+use crate::{Facts, JudgedCall, PathRequest, PermittedCall, PolicySet, Verdict, judge};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::{ErrorCode, ToolName};
 use serde_json::{Value, json};
@@ -65,7 +65,7 @@ fn others_are_asked_about_and_oneself_is_not() {
         }
     };
     let asks = |arguments: Value, asker: Option<&str>| {
-        matches!(ask(arguments).decide(&facts(asker)), Verdict::Ask(_))
+        matches!(ask(arguments).decide(&facts(asker)), PermittedCall::Ask(_))
     };
     for one in [json!({ "to": "telegram:1" }), json!({ "send": { "to": "telegram:1" } })] {
         assert!(!asks(one.clone(), Some("telegram:1")));
@@ -82,7 +82,7 @@ fn others_are_asked_about_and_oneself_is_not() {
     assert!(asks(json!({ "to": "telegram:2", "read": "/shared/a" }), Some("telegram:1")));
     let always = verdict("to = \"always\"", json!({ "to": "telegram:1" }));
     let Verdict::Ask(always) = always else { panic!("it asks") };
-    assert!(matches!(always.decide(&facts(Some("telegram:1"))), Verdict::Ask(_)));
+    assert!(matches!(always.decide(&facts(Some("telegram:1"))), PermittedCall::Ask(_)));
 }
 
 #[test]

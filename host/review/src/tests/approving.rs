@@ -4,7 +4,9 @@ use super::{TOOL, WRITING};
 use crate::diff::{diff, widens};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::ToolName;
-use cofferdam_policy::{Facts, GuestPath, JudgedCall, PathSnapshot, PolicySet, ToolPolicy, Verdict, judge};
+use cofferdam_policy::{
+    Facts, GuestPath, JudgedCall, PathSnapshot, PermittedCall, PolicySet, ToolPolicy, Verdict, judge,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -113,7 +115,7 @@ fn runs(set: &PolicySet, arguments: &Value, facts: &Facts) -> bool {
     match verdict(set.get("t").expect("there"), arguments) {
         Verdict::Permit(_) => true,
         Verdict::Deny(_) => false,
-        Verdict::Ask(ask) => matches!(ask.decide(facts), Verdict::Permit(_)),
+        Verdict::Ask(ask) => matches!(ask.decide(facts), PermittedCall::Permit(_)),
     }
 }
 

@@ -5,9 +5,9 @@ use super::super::{Exit, Output, call};
 use super::PolicyChoice;
 use crate::config::Config;
 use crate::gateway;
-use cofferdam_agent::tools::{self, RefusedCall, RegisteredTool, Registry};
+use cofferdam_agent::tools::{RefusedCall, RegisteredTool, Registry};
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_policy::{Denial, PolicyProblem, PolicySet, Reason, ToolPolicy};
+use cofferdam_policy::{Denial, PermittedCall, PolicyProblem, PolicySet, Reason, ToolPolicy};
 use cofferdam_review::explain::{Explained, explain};
 use cofferdam_review::mend::{self, Remedy, Suggestion};
 use serde_json::{Value, json};
@@ -98,7 +98,7 @@ impl Explanation<'_> {
         let id = call::one_shot_turn("explain").call(0);
         match tool.judge(id, arguments.clone(), &|| None) {
             Ok(judged) => {
-                if let tools::PermittedCall::Ask(ask) = judged {
+                if let PermittedCall::Ask(ask) = judged {
                     self.asks = ask.reasons().to_vec();
                 }
                 self.places = explain(&tool.policy, &arguments);

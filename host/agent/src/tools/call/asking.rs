@@ -12,7 +12,7 @@ use cofferdam_core::limits::Limits;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
 use cofferdam_policy::{
-    ApprovalCondition, Facts, GuestPath, PathRequest, Permit, Reason, Verdict, spell_word,
+    ApprovalCondition, Facts, GuestPath, PathRequest, Permit, PermittedCall, Reason, spell_word,
 };
 use cofferdam_warden::calls::CallRecord;
 use cofferdam_warden::publish::FileOwner;
@@ -68,9 +68,8 @@ impl CallServices {
         }
         let facts = self.facts((request, approved), &ask, &FileOwner::from_facts(&record.facts));
         let ask = match ask.decide(&facts) {
-            Verdict::Permit(permit) => return Ok(ApprovalStep::Permit(Box::new(permit))),
-            Verdict::Deny(denial) => return Err(denial.into()),
-            Verdict::Ask(ask) => ask,
+            PermittedCall::Permit(permit) => return Ok(ApprovalStep::Permit(Box::new(permit))),
+            PermittedCall::Ask(ask) => ask,
         };
         let rules = rules(ask.reasons());
         let Some(approver) = &request.approver else {

@@ -10,7 +10,7 @@ use cofferdam_core::limits::ByteSize;
 use cofferdam_core::message::{DirectMessage, SentMessage};
 use cofferdam_core::network::Network;
 use cofferdam_core::web::HttpRequest;
-use cofferdam_policy::{Facts, JudgedCall, PolicySet, Verdict, judge};
+use cofferdam_policy::{Facts, JudgedCall, PermittedCall, PolicySet, Verdict, judge};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -66,12 +66,11 @@ impl Room {
         let find = |path: &GuestPath| (path.clone(), self.workspace.read_snapshot(path).expect("looked at"));
         let found = ask.reads().iter().map(find).collect();
         let permit = match ask.decide(&Facts { there, found, ..Facts::default() }) {
-            Verdict::Permit(permit) => permit,
-            Verdict::Ask(ask) => {
+            PermittedCall::Permit(permit) => permit,
+            PermittedCall::Ask(ask) => {
                 let sha256 = ask.sha256("shown");
                 ask.grant("shown", &sha256).expect("approved")
             }
-            Verdict::Deny(denial) => panic!("{denial:?}"),
         };
         let inputs = CallInputs {
             printed: None,

@@ -3,7 +3,7 @@
 
 use super::*;
 use cofferdam_core::id::TurnId;
-use cofferdam_policy::{Facts, JudgedCall, PolicySet, Verdict, judge};
+use cofferdam_policy::{Facts, JudgedCall, PermittedCall, PolicySet, Verdict, judge};
 use serde_json::json;
 
 const PROFILE: &str = "schema = 1\nprofile = \"p\"\nwhy = \"a test\"\n\
@@ -27,7 +27,7 @@ fn shown_of(arguments: &Value, attachments: &[AttachmentInfo]) -> Option<Vec<Str
         arguments: arguments.clone(),
     };
     let Verdict::Ask(ask) = judge(call, policy) else { panic!("{arguments}: it asks") };
-    let Verdict::Ask(ask) = ask.decide(&Facts::default()) else { panic!("{arguments}: it asks") };
+    let PermittedCall::Ask(ask) = ask.decide(&Facts::default()) else { panic!("{arguments}: it asks") };
     let caller = Caller { channel: "test".into(), sender: "1".into() };
     let text = describe_call(policy, &ask, (&caller, None), attachments)?;
     assert!(text.encode_utf16().count() <= SHOWN_UNITS_MAX);

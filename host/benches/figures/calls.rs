@@ -4,7 +4,7 @@
 use super::median;
 use super::process::{children, cpu_time, has_ended, memory};
 use anyhow::{Context, Result};
-use cofferdam::config::Config;
+use cofferdam::config::{Config, Flags};
 use cofferdam::gateway::{Gateway, Role};
 use cofferdam_agent::tools::{CallRequest, follow_work};
 use cofferdam_core::id::{Caller, TurnId};
@@ -27,7 +27,7 @@ impl Bench {
     pub(super) fn open() -> Result<Self> {
         let attachments = "[attachments]\nmax_bytes = \"64 MiB\"\nmax_turn_bytes = \"64 MiB\"\n";
         let home = Home::new().config(attachments);
-        let config = Config::load(Some(&home.config_file()), None, &BTreeMap::new())?;
+        let config = Config::load(Some(&home.config_file()), &Flags::default(), &BTreeMap::new())?;
         let gateway = Gateway::open(&config, Role::Serve)?;
         std::fs::write(home.host("/shared/4k.txt"), "x".repeat(4096))?;
         Ok(Self { home, config, gateway })

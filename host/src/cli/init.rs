@@ -7,7 +7,7 @@ mod template;
 mod terminal;
 
 use super::Exit;
-use crate::config::Config;
+use crate::config::{Config, Flags};
 use anyhow::{Context, bail};
 use asking::{InitAnswers, Platform};
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -128,7 +128,7 @@ fn ask_and_write(file: &Path, platforms: &[Platform]) -> anyhow::Result<Exit> {
         written.push(path);
     }
     tell(file, &written, &answers)?;
-    Config::load(Some(file), None, &environment)
+    Config::load(Some(file), &Flags::default(), &environment)
         .context("what was written is not accepted; mend it there")?;
     Ok(Exit::Done)
 }

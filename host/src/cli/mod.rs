@@ -276,10 +276,10 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     let environment = environment()?;
     let variables = cli.command.settings().map(workflow::RunSettings::variables).unwrap_or_default();
     let flags = Flags { workspace: cli.global.workspace.clone(), variables };
-    let config = Config::load_with(cli.global.config.as_deref(), &flags, &environment)?;
+    let config = Config::load(cli.global.config.as_deref(), &flags, &environment)?;
     log::configure(&config.log);
     // The same file, flags and environment, also where others have appeared since.
-    let load = move |config: &Config| Config::load_with(config.file.as_deref(), &flags, &environment);
+    let load = move |config: &Config| Config::load(config.file.as_deref(), &flags, &environment);
     let trusted = gateway::trust(&config).map_err(anyhow::Error::new);
     let ran = trusted.and_then(|()| command(cli.command, &config, Box::new(load)));
     ran.map_err(|error| errors::error_with_place(&config, error))

@@ -217,6 +217,7 @@ fn is_account(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Flags;
     use std::collections::BTreeMap;
 
     #[test]
@@ -226,7 +227,7 @@ mod tests {
         let load = |more: &str| {
             let text = format!("[workspace]\nroot = \"w\"\n[state]\ndir = \"s\"\n{more}");
             std::fs::write(&file, text).expect("writable");
-            Config::load(Some(&file), None, &BTreeMap::new()).expect("valid")
+            Config::load(Some(&file), &Flags::default(), &BTreeMap::new()).expect("valid")
         };
         let config = load("");
         for (path, private) in [

@@ -348,6 +348,7 @@ fn newest(file: &Path) -> anyhow::Result<Option<NewestRecord>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Flags;
     use std::collections::BTreeMap;
 
     #[test]
@@ -355,7 +356,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let file = dir.path().join("c.toml");
         std::fs::write(&file, "[workspace]\nroot = \"w\"\n[state]\ndir = \"s\"\n").expect("writable");
-        let config = Config::load(Some(&file), None, &BTreeMap::new()).expect("valid");
+        let config = Config::load(Some(&file), &Flags::default(), &BTreeMap::new()).expect("valid");
         let shared = dir.path().join("w/shared");
         std::fs::create_dir_all(&shared).expect("writable");
         // More than are counted between two looks at the clock.

@@ -89,6 +89,7 @@ fn depending_default(config: &Config, key: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Flags;
 
     #[test]
     fn every_key_is_shown_with_its_value_and_origin() {
@@ -104,7 +105,8 @@ mod tests {
         let file = dir.path().join("cofferdam.toml");
         std::fs::write(&file, "[workspace]\nmax_bytes = \"1 GiB\"\nroot = \"/w\"\n").expect("writable");
         let load = |workspace: Option<&str>| {
-            Config::load(Some(&file), workspace.map(std::path::Path::new), &environment).expect("sound")
+            let flags = Flags { workspace: workspace.map(Into::into), ..Flags::default() };
+            Config::load(Some(&file), &flags, &environment).expect("sound")
         };
         let config = load(None);
         let check = |config: &Config, key: &str, value: &str, origin: SettingOrigin| {

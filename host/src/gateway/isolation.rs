@@ -212,7 +212,7 @@ fn proxy_port(proxy: &str) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::{own_folder, proxy_port};
-    use crate::config::Config;
+    use crate::config::{Config, Flags};
     use std::collections::BTreeMap;
     use std::path::Path;
 
@@ -225,7 +225,7 @@ mod tests {
             let file = root.join(file);
             let text = format!("[workspace]\nroot = {workspace:?}\n[state]\ndir = {state:?}\n");
             std::fs::write(&file, text).expect("writable");
-            let config = Config::load(Some(&file), None, &BTreeMap::new()).expect("valid");
+            let config = Config::load(Some(&file), &Flags::default(), &BTreeMap::new()).expect("valid");
             let home = (!home.is_empty()).then(|| root.join(home));
             let folder = own_folder(&config, &file, home.as_deref());
             assert_eq!(
@@ -243,7 +243,8 @@ mod tests {
         check("etc/c.toml", "w", "s", "etc/home/me", false);
         assert_eq!(root.join("etc").parent(), Some(root.as_path()));
         check("c.toml", "w", "s", "etc", false);
-        let config = Config::load(Some(&root.join("c.toml")), None, &BTreeMap::new()).expect("valid");
+        let config =
+            Config::load(Some(&root.join("c.toml")), &Flags::default(), &BTreeMap::new()).expect("valid");
         assert_eq!(own_folder(&config, Path::new("/c.toml"), None), None, "never all there is");
     }
 

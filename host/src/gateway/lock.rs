@@ -94,6 +94,7 @@ fn open(config: &Config, path: &Path, purpose: PreparePurpose) -> Result<Option<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Flags;
     use cofferdam_store::{Health, LastError, Presence, read_note};
     use std::collections::BTreeMap;
 
@@ -102,7 +103,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let file = dir.path().join("cofferdam.toml");
         std::fs::write(&file, "[workspace]\nroot = \"w\"\n[state]\ndir = \"s\"\n").expect("writable");
-        let config = Config::load(Some(&file), None, &BTreeMap::new()).expect("valid");
+        let config = Config::load(Some(&file), &Flags::default(), &BTreeMap::new()).expect("valid");
         let first = ServeLock::take(&config).expect("free");
         assert!(matches!(ServeLock::take(&config), Err(GatewayError::Locked(_))));
         std::thread::scope(|scope| {
@@ -123,7 +124,7 @@ mod tests {
         );
         std::fs::write(&file, text).expect("writable");
         let url = ("DATABASE_URL".to_owned(), "postgres://u@localhost/d".to_owned());
-        Config::load(Some(&file), None, &BTreeMap::from([url])).expect("valid")
+        Config::load(Some(&file), &Flags::default(), &BTreeMap::from([url])).expect("valid")
     }
 
     #[test]

@@ -195,6 +195,7 @@ impl PeopleReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Flags;
     use std::collections::BTreeMap;
     use std::io::{Error, ErrorKind};
 
@@ -203,7 +204,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let file = dir.path().join("c.toml");
         std::fs::write(&file, "[workspace]\nroot = \"w\"\n[state]\ndir = \"s\"\n").expect("writable");
-        let config = Config::load(Some(&file), None, &BTreeMap::new()).expect("valid");
+        let config = Config::load(Some(&file), &Flags::default(), &BTreeMap::new()).expect("valid");
         let error = PeopleError::Io("people.json".to_owned(), Error::from(ErrorKind::PermissionDenied));
         assert_eq!(mend(&config, &error), "[state] dir = a folder of its own", "there is none yet");
         std::fs::create_dir(dir.path().join("s")).expect("writable");

@@ -262,6 +262,7 @@ impl fmt::Display for FolderReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Flags;
     use std::collections::BTreeMap;
 
     #[test]
@@ -302,7 +303,7 @@ mod tests {
         for name in ["ca.pem", "how.md"] {
             std::fs::write(dir.path().join(name), "").expect("writable");
         }
-        let config = Config::load(Some(&file), None, &BTreeMap::new()).expect("valid");
+        let config = Config::load(Some(&file), &Flags::default(), &BTreeMap::new()).expect("valid");
         for name in ["flows", "ca.pem", "how.md"] {
             for (mode, is_open) in [(0o777, true), (0o755, false)] {
                 let mode: std::fs::Permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
@@ -321,7 +322,7 @@ mod tests {
         let file = dir.path().join("c.toml");
         std::fs::write(&file, "[workspace]\nroot = \"w\"\nmax_bytes = \"10 B\"\n[state]\ndir = \"s\"\n")
             .expect("writable");
-        let config = Config::load(Some(&file), None, &BTreeMap::new()).expect("valid");
+        let config = Config::load(Some(&file), &Flags::default(), &BTreeMap::new()).expect("valid");
         let shared = dir.path().join("w/shared");
         std::fs::create_dir_all(&shared).expect("writable");
         // More than are counted between two looks at the clock.

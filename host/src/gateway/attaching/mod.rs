@@ -284,6 +284,7 @@ fn time_left(until: Instant) -> io::Result<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Flags;
 
     #[test]
     fn who_says_nothing_is_waited_for_no_longer_than_the_time() {
@@ -304,7 +305,8 @@ mod tests {
         let file = dir.path().join("c.toml");
         std::fs::write(&file, format!("[workspace]\nroot = \"w\"\n[state]\ndir = {deep:?}\n"))
             .expect("writable");
-        let config = Config::load(Some(&file), None, &std::collections::BTreeMap::new()).expect("valid");
+        let config =
+            Config::load(Some(&file), &Flags::default(), &std::collections::BTreeMap::new()).expect("valid");
         assert!(connect(&config).is_err(), "nobody listens");
         let first = listen(&config).expect("it listens");
         assert!(connect(&config).is_ok());

@@ -21,7 +21,6 @@ pub use cache::{CACHE_ENTRIES_MAX, COMPONENT_BYTES_MAX};
 pub use clock::CANCEL_GRACE;
 pub use cofferdam_ipc::{ExportedFunction, Functions};
 pub use notice::{report_loading, tell_of_compiling};
-pub use workers::Sandbox;
 
 use crate::attachments::Attachments;
 use crate::attachments::outgoing::Addition;
@@ -41,10 +40,10 @@ use cofferdam_ipc::CallSpec;
 use cofferdam_policy::{EntryPolicy, GuestPath, Permit};
 use serde_json::Value;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
-use workers::WorkerKey;
+use workers::{CodeStore, IdleWorkers, Worker, WorkerKey, WorkerStarter};
 
 /// What the sandbox is built with.
 #[derive(Clone, Debug)]
@@ -162,6 +161,14 @@ pub(crate) struct FinishedCall {
     pub written_bytes: u64,
     /// What the guest added to the reply. To be kept only if `result` is ok.
     pub reply: Option<Addition>,
+}
+
+/// Loads components and runs calls, in workers. How it is made, and how these are started, kept and
+/// ended, is in `workers/pool.rs`.
+pub struct Sandbox {
+    starter: WorkerStarter,
+    code: CodeStore,
+    idle: Arc<Mutex<IdleWorkers<Worker>>>,
 }
 
 impl Sandbox {

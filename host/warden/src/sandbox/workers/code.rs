@@ -32,7 +32,7 @@ const CODE_FILE: &str = "cofferdam-code";
 pub const CODE_BYTES_MAX: usize = COMPILED_BYTES_MAX;
 
 /// All machine code there is.
-pub(super) struct CodeStore {
+pub(in crate::sandbox) struct CodeStore {
     pub(super) cache: CompileCache,
     /// How long a component may compile.
     compile_time: TimeSpan,

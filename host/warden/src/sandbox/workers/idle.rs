@@ -14,7 +14,7 @@ pub const IDLE_WORKERS_MAX: usize = 24;
 pub const IDLE_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// Those that wait, the one that served last at the end.
-pub(super) struct IdleWorkers<W>(VecDeque<W>);
+pub(in crate::sandbox) struct IdleWorkers<W>(VecDeque<W>);
 
 impl<W> Default for IdleWorkers<W> {
     fn default() -> Self {

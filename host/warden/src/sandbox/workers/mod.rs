@@ -19,11 +19,15 @@ mod starter;
 pub use answer::KILL_GRACE;
 pub(super) use answer::{Answer, HostCalls};
 pub use code::CODE_BYTES_MAX;
+pub(super) use code::CodeStore;
+pub(super) use idle::IdleWorkers;
 pub use idle::{IDLE_TIME_MAX, IDLE_WORKERS_MAX};
+pub use pool::CALLS_PER_WORKER_MAX;
 pub(super) use pool::WorkerKey;
-pub use pool::{CALLS_PER_WORKER_MAX, Sandbox};
+pub(super) use process::Worker;
 pub use processor::{run_anywhere, run_with_calls};
 pub use program::{EmbeddedBytes, WORKER_BYTES, WORKER_SHA256, let_start_go};
+pub(super) use starter::WorkerStarter;
 
 use super::SandboxError;
 use cofferdam_core::text::one_line;

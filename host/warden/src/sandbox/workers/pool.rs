@@ -16,7 +16,7 @@ use crate::publish::Workspace;
 use crate::sandbox::binary::Binary;
 use crate::sandbox::cache::CompileCache;
 use crate::sandbox::clock::CallClock;
-use crate::sandbox::{Component, Config, SandboxError, worker_key};
+use crate::sandbox::{Component, Config, Sandbox, SandboxError, worker_key};
 use cap_std::fs::Dir;
 use cofferdam_core::capability::Grants;
 use cofferdam_core::counts::COUNTS;
@@ -62,13 +62,6 @@ impl WorkerKey {
             && self.folders.len() == other.folders.len()
             && self.folders.iter().zip(&other.folders).all(same)
     }
-}
-
-/// Loads components and runs calls, in workers.
-pub struct Sandbox {
-    starter: WorkerStarter,
-    code: CodeStore,
-    idle: Arc<Mutex<IdleWorkers<Worker>>>,
 }
 
 impl Sandbox {

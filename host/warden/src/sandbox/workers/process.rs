@@ -25,7 +25,7 @@ const READY_BYTES_MAX: usize = 64 << 10;
 
 /// A running worker. Dropped, it is killed.
 #[derive(Debug)]
-pub(super) struct Worker {
+pub(in crate::sandbox) struct Worker {
     /// Taken when it is dropped.
     child: Option<Child>,
     pub(super) socket: Socket,

@@ -44,7 +44,7 @@ enum StarterMessage {
 }
 
 /// The way to the thread. It ends with the last of these.
-pub(super) struct WorkerStarter(Sender<StarterMessage>);
+pub(in crate::sandbox) struct WorkerStarter(Sender<StarterMessage>);
 
 impl WorkerStarter {
     /// Starts the thread, whose workers are confined as `isolation` demands. It ends those of

@@ -1,4 +1,5 @@
-//! Files without a name, and names that only the gateway knows, all in the root of a mount.
+//! Files without a name, and names that only the gateway knows, all in the root of a mount; and the
+//! single steps that give a name, or another one, none of which replaces a file.
 //!
 //! A named one is under an exclusive lock for as long as this process works on it, so that another
 //! process's sweep spares it. Neither kind shows content under a name that a guest can use.
@@ -99,7 +100,8 @@ impl Drop for TempName {
     }
 }
 
-/// Links an open file to `name` in `dir`, unless the name is taken (EEXIST).
+/// Links an open file to `name` in `dir`, a temporary one or its last, unless that is taken
+/// (EXIST).
 pub(super) fn link_open_file(file: impl AsFd, dir: impl AsFd, name: &str) -> Result<()> {
     linkat(CWD, resolve::proc_path(&file), dir, name, AtFlags::SYMLINK_FOLLOW)
 }

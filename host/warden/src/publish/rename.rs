@@ -20,7 +20,7 @@ use cofferdam_core::audit::{EntryKind, MoveRecord};
 use cofferdam_core::host_call::Planning;
 use cofferdam_policy::{ExpectedEntry, GuestPath, PathSnapshot};
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, StatxFlags, fstat, fsync, renameat, statx, unlinkat};
+use rustix::fs::{AtFlags, Stat, StatxFlags, fstat, fsync, renameat, statx, unlinkat};
 use rustix::io::Errno;
 use std::sync::Arc;
 
@@ -211,7 +211,7 @@ impl PlannedRename {
 
     /// Tries once; the bytes that what had the new name gave back. `None`: something changed
     /// between looking and acting.
-    fn place(
+    pub(super) fn place(
         &self,
         source: &OwnedFd,
         target: &OwnedFd,
@@ -231,8 +231,7 @@ impl PlannedRename {
         plan::check_approved(target, &self.target, self.approved_target.as_deref())?;
         let renamed = match old {
             None => self.take_free_name(source, target)?,
-            // Two names of one file, which the system's rename leaves as they are.
-            Some(old) if FileIdentity::from_stat(old) == self.identity => self.unlink_source(source),
+            Some(old) if FileIdentity::from_stat(old) == self.identity => self.keep_one_name(source, old)?,
             Some(_) => renameat(source, resolve::split(&self.source).1, target, leaf),
         };
         let replaced = old.filter(|old| FileIdentity::from_stat(old) != self.identity);
@@ -288,6 +287,17 @@ impl PlannedRename {
     pub(super) fn link_and_unlink(&self, source: &OwnedFd, target: &OwnedFd) -> rustix::io::Result<()> {
         temp::link_open_file(&self.handle, target, resolve::split(&self.target).1)?;
         self.unlink_source(source)
+    }
+
+    /// For two names of one file, which the system's rename leaves as they are: the old one goes.
+    /// Not where it is the only one, to which both lead on a filesystem that ignores case.
+    fn keep_one_name(&self, source: &OwnedFd, old: &Stat) -> Result<rustix::io::Result<()>, PublishError> {
+        let failed = |errno| resolve::explain(&self.from.dir, &self.source, errno);
+        let (_, leaf) = resolve::split(&self.source);
+        if old.st_nlink == 1 && self.identity.has_name(source, leaf).map_err(failed)? {
+            return Err(PublishError::SamePath { path: self.target.clone() });
+        }
+        Ok(self.unlink_source(source))
     }
 
     /// Removes the old name, if it still is one of the file.

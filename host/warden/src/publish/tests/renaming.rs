@@ -2,6 +2,7 @@
 
 use super::refusals::plant;
 use super::*;
+use crate::publish::lock::HeldFile;
 use Disposition::{CreateNew, Replace};
 use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -133,6 +134,23 @@ fn of_two_names_of_one_file_one_stays() {
     assert!(!at("a").exists());
     assert_eq!(fs::read(at("b")).unwrap(), b"content");
     assert!(room.workspace.find_effect(&effect).unwrap().is_some());
+}
+
+#[test]
+fn a_file_whose_only_name_both_paths_lead_to_stays() {
+    let room = Room::new(StagingMethod::detect());
+    let at = |name: &str| room.host("/shared").join(name);
+    fs::create_dir(at("a")).unwrap();
+    fs::write(at("a/x"), "content").unwrap();
+    let (from, to) = (path("/shared/a/x"), path("/shared/b/x"));
+    let (mut plan, _) = room.workspace.plan_rename(&from, &to, Replace, &budget()).unwrap();
+    let PlannedChange::Rename(rename) = plan.remove(0) else { panic!("no rename") };
+    // As where case makes no difference: the folder of the target is that of the source.
+    let dir = rustix::fd::OwnedFd::from(fs::File::open(at("a")).unwrap());
+    let held = HeldFile::new(Some(&rustix::fs::stat(at("a/x")).unwrap()), []);
+    let refused = rename.place(&dir, &dir, &held).unwrap_err();
+    assert_eq!(refused.code(), ErrorCode::InvalidArguments, "{refused}");
+    assert_eq!(fs::read(at("a/x")).unwrap(), b"content");
 }
 
 #[test]

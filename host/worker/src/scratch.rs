@@ -211,7 +211,30 @@ impl ScratchFile {
             self.usage.bytes.fetch_sub(before - len, Ordering::Relaxed);
         }
         // Taken of a bound that fits in memory.
-        lock(&self.bytes).resize(usize::try_from(len).map_err(|_| ErrorCode::FileTooLarge)?, 0);
+        let mut bytes = lock(&self.bytes);
+        bytes.resize(usize::try_from(len).map_err(|_| ErrorCode::FileTooLarge)?, 0);
+        if len < before {
+            // What no longer counts takes no memory either.
+            bytes.shrink_to_fit();
+        }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_core::limits::ByteSize;
+
+    #[test]
+    fn a_file_that_shrinks_gives_its_memory_back() {
+        let grant = ScratchGrant { guest: "/scratch".into(), bytes: ByteSize::mib(1), files: 1 };
+        let scratch = Scratch::new(&grant);
+        let file = scratch.root.make_file("a").expect("there is room");
+        for len in [1 << 20, 1000, 0] {
+            file.resize(len).expect("there is room");
+            let held = lock(&file.bytes).capacity() as u64;
+            assert!((len..=len * 2).contains(&held), "{held} bytes for {len}");
+        }
     }
 }

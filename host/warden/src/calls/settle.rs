@@ -12,6 +12,10 @@ pub const SETTLE_WAIT: Duration = Duration::from_secs(30);
 /// The same for anyone who looks again, and waits again.
 pub const SETTLE_LOOK: Duration = Duration::from_secs(2);
 
+/// Said where some of the paths cannot be looked at: nobody may rely on what is not known.
+const UNSEEN: &str =
+    "while publishing; the changes listed happened, and of the others some cannot be looked at";
+
 /// Why open intents cannot be settled.
 #[derive(Debug, thiserror::Error)]
 pub enum SettleError {
@@ -43,13 +47,19 @@ pub(super) fn settle(
         let Some((seq, intent)) = oldest else { break };
         // The paths are those of the call's own session and user.
         let workspace = workspaces.open_for(&FileOwner::from_facts(&intent.facts))?;
+        let mut is_all_seen = true;
         let happened = |effect: &Effect| match effect {
             Effect::Attached(file) => outgoing.holds(&file.sha256).then(|| effect.clone()),
-            _ => workspace.find_effect(effect).ok().flatten(),
+            _ => workspace.find_effect(effect).unwrap_or_else(|error| {
+                tracing::warn!(%error, "what became of a change cannot be looked at");
+                is_all_seen = false;
+                None
+            }),
         };
         let files: Vec<_> = intent.files.iter().filter_map(happened).collect();
         let failed = match files.len() {
             n if n == intent.files.len() => None,
+            _ if !is_all_seen => Some((ErrorCode::WriteFailed, UNSEEN)),
             0 => Some((ErrorCode::Cancelled, "before publishing; nothing was changed")),
             _ => Some((ErrorCode::WriteFailed, "while publishing; the changes listed happened")),
         };

@@ -1,4 +1,5 @@
-//! Long outputs as files: whole, audited, and never too many. And whose the changes of a call are.
+//! Long outputs as files: whole, audited, and never too many. Whose the changes of a call are, and
+//! what is said of them after a crash.
 
 use super::output::{OUTPUT_AGE_MAX, OUTPUTS_MAX, OUTPUTS_REMOVED_MAX};
 use super::publication::Publication;
@@ -7,7 +8,7 @@ use crate::attachments::outgoing::{OutgoingBytes, OutgoingFile};
 use crate::audit::{EntryRange, LogEntry, LogSelection, read_entries};
 use crate::{publish, sandbox};
 use cofferdam_confine as confine;
-use cofferdam_core::audit::{AuditEvent, CallFacts, Effect};
+use cofferdam_core::audit::{AuditEvent, CallFacts, Effect, EntryKind, Intent, RemoveRecord};
 use cofferdam_core::host_call::Disposition;
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::tool::ErrorCode;
@@ -205,4 +206,36 @@ fn a_call_whose_changes_fail_says_what_another_request_has_of_it() {
             "{failed}"
         );
     }
+}
+
+#[test]
+fn what_cannot_be_looked_at_after_a_crash_is_not_said_to_be_unchanged() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let warden = warden(dir.path());
+    let shared = dir.path().join("workspace/shared");
+    std::fs::write(shared.join("there"), "x").expect("writable");
+    // Nobody knows any more where the way to it led.
+    std::os::unix::fs::symlink("elsewhere", shared.join("way")).expect("made");
+    let (turn, caller) = (TurnId::new("test"), Caller { channel: "test".into(), sender: "1".into() });
+    for (n, path) in ["/shared/there", "/shared/way/x"].into_iter().enumerate() {
+        let facts = CallFacts::new(turn.call(n), turn.clone(), caller.clone(), "t", serde_json::json!({}));
+        let removed = RemoveRecord { path: path.into(), removed: EntryKind::File, entries: 1 };
+        let intent = AuditEvent::Intent(Intent { facts, files: vec![Effect::Removed(removed)] });
+        warden.audit().append(intent, Durability::Synced).expect("written");
+    }
+    warden.settle(&|_| false, Duration::ZERO).expect("settled");
+    let log = dir.path().join("audit.jsonl");
+    let entries = read_entries(LogSelection::Log(&log), EntryRange::All, None).expect("readable");
+    let settled = |entry| match entry {
+        Ok(LogEntry::Record { record, .. }) => match record.event {
+            AuditEvent::Outcome(outcome) => Some((outcome.code, outcome.reason.unwrap_or_default())),
+            _ => None,
+        },
+        _ => None,
+    };
+    let settled: Vec<_> = entries.filter_map(settled).collect();
+    let [(unchanged, said), (unknown, unsaid)] = &settled[..] else { panic!("{settled:?}") };
+    assert_eq!((*unchanged, *unknown), (Some(ErrorCode::Cancelled), Some(ErrorCode::WriteFailed)));
+    assert!(said.ends_with("nothing was changed"), "{said}");
+    assert!(unsaid.ends_with("some cannot be looked at"), "{unsaid}");
 }

@@ -6,7 +6,7 @@ use super::cost::{CostMeter, bytes, cost, count_wasted, tokens};
 use super::instructions::{SUMMARIZE, SUMMARIZE_NOW};
 use super::rounds::{EarlyEnd, Rounds};
 use super::shortening::cut_results;
-use super::{Conversation, HistoryEntry, StepRequest, TokenUsage, words};
+use super::{Conversation, HistoryEntry, StepRequest, Stop, TokenUsage, words};
 use cofferdam_warden::attachments::Attachments;
 
 /// A longer summary is cut.
@@ -48,7 +48,9 @@ impl Rounds<'_> {
         let (text, spent) = match answered? {
             Ok(reply) => {
                 let spent = cost(&older.entries, &reply);
-                (reply.text.filter(|text| !text.trim().is_empty()), spent)
+                // What a model says when it declines sums up nothing.
+                let is_declined = reply.stop == Stop::Declined;
+                (reply.text.filter(|text| !is_declined && !text.trim().is_empty()), spent)
             }
             Err(error) => {
                 tracing::warn!(%error, "older messages are left out: they could not be summarized");

@@ -35,11 +35,16 @@ async fn what_is_old_is_summarized_by_whole_turns() {
 
 #[tokio::test]
 async fn what_cannot_be_summarized_is_left_out() {
-    let world = long([Act::Fail(ProviderError::Unavailable("asleep".into())), Act::Say("done")]).await;
-    let world = world.limited(|limits| limits.history_tokens = 600);
-    assert_eq!(world.ask("4", "go").await, "done");
-    let left = "s:Older messages of this conversation were left out to keep it short. u:3 a:read r a:ok u:go";
-    assert_eq!(world.script.asked()[1], left);
+    let text = Some("I cannot help with that.".to_owned());
+    let declined = StepReply { text, stop: Stop::Declined, usage: TEN, ..StepReply::default() };
+    for act in [Act::Fail(ProviderError::Unavailable("asleep".into())), Act::Reply(declined)] {
+        let world = long([act, Act::Say("done")]).await;
+        let world = world.limited(|limits| limits.history_tokens = 600);
+        assert_eq!(world.ask("4", "go").await, "done");
+        let left =
+            "s:Older messages of this conversation were left out to keep it short. u:3 a:read r a:ok u:go";
+        assert_eq!(world.script.asked()[1], left);
+    }
 }
 
 #[tokio::test]

@@ -321,10 +321,11 @@ fn whose_turn(turn: &TurnInput, session: SessionId) -> WhoseTurn {
 
 /// The answer below the lines that are to be read with it.
 fn prepend_lines(mut lines: Vec<String>, answer: TurnEnd) -> OutgoingResponse {
+    // Without an answer the last line is a notice, with a name in it that a sender chose.
+    let markdown = Some(answer.text.len()).filter(|len| *len > 0 && answer.markup == Markup::Markdown);
     lines.extend(Some(answer.text).filter(|text| !text.is_empty()));
     let text = lines.join("\n");
-    let markdown = lines.last().filter(|_| answer.markup == Markup::Markdown);
-    let markdown_from = markdown.map(|answer| text.len() - answer.len());
+    let markdown_from = markdown.map(|len| text.len() - len);
     OutgoingResponse { text: Some(text), markdown_from, voice: None, attachments: answer.files }
 }
 
@@ -344,4 +345,21 @@ pub(super) fn conversation_lost(error: &HistoryError) -> String {
         HistoryError::Unreadable(_) => words::ANEW,
     };
     format!("internal: {error}; the operator finds more in the log. {then}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_above_an_answer_is_never_markdown() {
+        let check = |text: &str, markup: Markup, expected: Option<usize>| {
+            let answer = TurnEnd { markup, ..TurnEnd::from_text(text.to_owned()) };
+            let said = prepend_lines(vec!["[0] *a*: gone.".to_owned()], answer);
+            assert_eq!(said.markdown_from, expected, "{text:?}");
+        };
+        check("**hi**", Markup::Markdown, Some("[0] *a*: gone.\n".len()));
+        check("**hi**", Markup::Plain, None);
+        check("", Markup::Markdown, None);
+    }
 }

@@ -10,7 +10,7 @@ use super::dialect::{Dialect, StreamState};
 use super::events::{Events, REST_MAX};
 use super::failure::AttemptFailure;
 use super::timeouts::{REQUEST_ATTEMPTS_MAX, RETRY_AFTER_MAX, RequestTimeouts};
-use crate::server::{Address, Backoff, UnusableKey, client, http_date};
+use crate::server::{Address, Backoff, UnusableKey, client, http_date, read_beginning};
 use crate::turn::{Delta, Deltas, ProviderError, StepReply, TokenUsage};
 use bytes::Bytes;
 use cofferdam_core::counts::COUNTS;
@@ -260,17 +260,8 @@ async fn refusal(mut response: Response, left: Duration) -> AttemptFailure {
     let status = response.status().as_u16();
     let after = retry_after(response.headers(), SystemTime::now());
     let mut body = Vec::new();
-    let reading = async {
-        while let Ok(Some(piece)) = response.chunk().await {
-            let room = ERROR_BYTES_MAX - body.len();
-            body.extend_from_slice(&piece[..piece.len().min(room)]);
-            if body.len() == ERROR_BYTES_MAX {
-                break;
-            }
-        }
-    };
     // What has come by then says enough.
-    let _ = timeout(left, reading).await;
+    let _ = timeout(left, read_beginning(&mut response, ERROR_BYTES_MAX, &mut body)).await;
     let body = String::from_utf8_lossy(&body);
     if status != 200 {
         return AttemptFailure::from_status(status, &body, after);

@@ -44,6 +44,17 @@ pub async fn read_whole(mut response: Response, bytes_max: usize) -> Result<Opti
     Ok(Some(whole))
 }
 
+/// Reads the beginning of an answer's body, at most so many bytes. Where the connection breaks, or
+/// this is dropped, what has come by then is there.
+pub(crate) async fn read_beginning(response: &mut Response, bytes_max: usize, beginning: &mut Vec<u8>) {
+    while beginning.len() < bytes_max
+        && let Ok(Some(piece)) = response.chunk().await
+    {
+        let room = bytes_max - beginning.len();
+        beginning.extend_from_slice(&piece[..piece.len().min(room)]);
+    }
+}
+
 /// The time in a `Date` or `Retry-After` header; none in what is no date.
 pub fn http_date(text: &str) -> Option<SystemTime> {
     let date = jiff::fmt::rfc2822::parse(text.trim()).ok()?;
@@ -87,6 +98,25 @@ mod tests {
         });
         let closed = join_all(closed).await.into_iter().filter(|closed| *closed).count();
         assert_eq!(closed, AT_ONCE - IDLE_CONNECTIONS_MAX);
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn of_a_longer_answer_the_beginning_is_read() -> Result<(), Box<dyn std::error::Error>> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}/", listener.local_addr()?);
+        let client = client(ServerScope::Loopback, "test").build()?;
+        for (bytes_max, expected) in [(0, ""), (3, "why"), (100, "why not")] {
+            let asked = tokio::spawn(client.get(url.as_str()).send());
+            let (mut connection, _) = listener.accept().await?;
+            assert_ne!(connection.read(&mut [0; 1024]).await?, 0);
+            // The last bytes never come.
+            connection.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 99\r\n\r\nwhy not").await?;
+            drop(connection);
+            let (mut response, mut beginning) = (asked.await??, Vec::new());
+            read_beginning(&mut response, bytes_max, &mut beginning).await;
+            assert_eq!(beginning, expected.as_bytes());
+        }
         Ok(())
     }
 

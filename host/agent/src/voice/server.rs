@@ -2,7 +2,7 @@
 //! its answer bounded in time and bytes.
 
 use super::config::VoiceTable;
-use crate::server::{Address, Backoff, UnusableKey, client, read_whole};
+use crate::server::{Address, Backoff, UnusableKey, client, read_beginning, read_whole};
 use cofferdam_core::secret::{Secret, redact};
 use cofferdam_core::text::one_line;
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
@@ -134,8 +134,9 @@ impl VoiceEndpoint {
     }
 
     /// What an answer that is an error means; the log has the server's words, without secrets.
-    async fn refusal(&self, status: StatusCode, response: Response) -> VoiceError {
-        let said = read_whole(response, ERROR_BYTES_MAX).await.ok().flatten().unwrap_or_default();
+    async fn refusal(&self, status: StatusCode, mut response: Response) -> VoiceError {
+        let mut said = Vec::new();
+        read_beginning(&mut response, ERROR_BYTES_MAX, &mut said).await;
         let said = words(&said);
         tracing::info!(status = status.as_u16(), "{} answers: {said}", self.name);
         match status.as_u16() {

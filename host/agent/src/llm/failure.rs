@@ -296,9 +296,9 @@ fn has_one_of(words: &[&str], said: &str) -> bool {
 
 /// A span in words that nobody mistakes, rounded up.
 fn describe_span(span: Duration) -> String {
-    match span.as_secs() {
-        0..=90 => format!("{} seconds", span.as_secs()),
-        91..=5400 => format!("{} minutes", span.as_secs().div_ceil(60)),
+    match span.as_secs().saturating_add(u64::from(span.subsec_nanos() > 0)) {
+        seconds @ 0..=90 => format!("{seconds} seconds"),
+        seconds @ 91..=5400 => format!("{} minutes", seconds.div_ceil(60)),
         seconds => format!("{} hours", seconds.div_ceil(3600)),
     }
 }
@@ -428,14 +428,16 @@ mod tests {
         }
         let refused = AttemptFailure::from_status(400, r#"{"error":{"message":"no, Ann: go"}}"#, None);
         assert_eq!(refused.reason(), "refused (HTTP status 400)");
-        let wait = |seconds| {
-            AttemptFailure::Busy { said: String::new(), after: Some(Duration::from_secs(seconds)) }
+        let wait = |seconds: f64| {
+            AttemptFailure::Busy { said: String::new(), after: Some(Duration::from_secs_f64(seconds)) }
                 .to_error()
                 .to_string()
         };
-        assert!(wait(31).contains("another 31 seconds"), "{}", wait(31));
-        assert!(wait(301).contains("another 6 minutes") && wait(7200).contains("another 2 hours"));
-        assert!(wait(2).contains("cannot be reached"), "that pause was kept, and helped nothing");
+        for seconds in [30.5, 31.0] {
+            assert!(wait(seconds).contains("another 31 seconds"), "{}", wait(seconds));
+        }
+        assert!(wait(301.0).contains("another 6 minutes") && wait(7200.0).contains("another 2 hours"));
+        assert!(wait(2.0).contains("cannot be reached"), "that pause was kept, and helped nothing");
     }
 
     #[test]

@@ -71,7 +71,8 @@ struct GatewayState<'a> {
     reader: EventReader<'a>,
     gateway: GatewayAddress,
     client: reqwest::Client,
-    /// The address to resume at does not answer: the first one takes its place.
+    /// At the address to resume at nobody answers, or no session goes on: the first one takes its
+    /// place.
     at_first: bool,
     /// Since when the last connection has a session, and whether that is one that was resumed.
     up: Option<(Instant, bool)>,
@@ -284,7 +285,7 @@ impl GatewayState<'_> {
             }
         };
         let (ended, ()) = tokio::join!(speaking, taking);
-        self.at_first = false;
+        self.at_first = self.up.is_none() && !self.at_first;
         ended
     }
 

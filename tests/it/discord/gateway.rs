@@ -5,7 +5,7 @@ use super::world::{ANN, PATIENCE, TOWN, World};
 use crate::telegram::metrics::{get, told_in, watched};
 use serde_json::json;
 use std::time::Duration;
-use support::discord::{Closed, Fault, GatewayConnection, Hold, Incoming, SentMessage};
+use support::discord::{Closed, DiscordServer, Fault, GatewayConnection, Hold, Incoming, SentMessage};
 
 /// A connection after so many others, which has a session.
 async fn connection(world: &World, number: usize) -> anyhow::Result<GatewayConnection> {
@@ -269,6 +269,24 @@ async fn an_address_that_is_unusable_or_dead_is_replaced_by_the_first_one() -> a
     }
     help(&world).await?;
     world.end(3)
+}
+
+/// It takes connections, and breaks them before the session goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_address_where_no_session_goes_on_is_replaced_by_the_first_one() -> anyhow::Result<()> {
+    let mut world = World::stopped_with("").await?;
+    let broken = DiscordServer::start().await?;
+    broken.withhold_hello(true);
+    world.server.set_resume_url(Some(&broken.gateway_url()));
+    world.start().await?;
+    help(&world).await?;
+    world.server.break_gateway();
+    broken.wait_for_connection(PATIENCE, |one| one.number == 0).await?;
+    broken.break_gateway();
+    help(&world).await?;
+    assert!(connection(&world, 1).await?.resume.is_some());
+    assert_eq!(broken.connections().len(), 1);
+    world.end(2)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -120,6 +120,8 @@ impl DiscordApi {
                 if haste == BucketWait::Now {
                     return Err(ApiFailure::TooMany(until.saturating_duration_since(Instant::now())));
                 }
+                // Who does not wait must not wait behind this one.
+                drop(turn);
                 self.stop.run_until_cancelled(sleep_until(until)).await.ok_or_else(stopped_failure)?;
                 continue;
             }
@@ -222,6 +224,7 @@ mod tests {
     use super::super::wire::Interaction;
     use super::*;
     use cofferdam_agent::server::ServerScope;
+    use reqwest::header::HeaderMap;
 
     /// One of a server that is not there.
     fn api() -> DiscordApi {
@@ -245,6 +248,25 @@ mod tests {
         store.note_taken_over();
         assert!(fails(CREATE).await.contains("this node's lease is not certain"));
         assert!(!fails(MESSAGES).await.contains("this node"), "it may look");
+    }
+
+    #[tokio::test]
+    async fn what_waits_for_no_bucket_does_not_wait_behind_what_does() {
+        let (api, route) = (api(), Route::bot(CREATE, &[7]));
+        let turn = api.buckets.turn(route.name, &route.place).await;
+        let limited = RateLimit { wait: Duration::from_secs(600), over_all: false };
+        api.buckets.note(&turn, &HeaderMap::new(), Some(limited));
+        drop(turn);
+        let waits = api.call(&route, RequestBody::Nothing);
+        let at_once = api.call_within(&route, RequestBody::Nothing, (REQUEST_MAX, BucketWait::Now));
+        tokio::select! {
+            biased;
+            answer = waits => panic!("the bucket is empty: {answer:?}"),
+            told = timeout(Duration::from_secs(10), at_once) => {
+                let told = told.expect("it does not wait");
+                assert!(matches!(told, Err(ApiFailure::TooMany(_))), "{told:?}");
+            }
+        }
     }
 
     /// Who has the token of an interaction answers in the bot's name, and it is in the address.

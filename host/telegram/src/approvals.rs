@@ -52,12 +52,16 @@ impl ApprovalDisplay for ApprovalTarget {
 
     async fn show(&self, id: &str, approval: &ApprovalRequest) -> Result<String, SendError> {
         loop {
-            match self.send(id, &approval.text).await {
-                Err(ApiFailure::Migrated(to)) if self.current_chat() != to => {
-                    self.bot.moved(self.current_chat(), to).await;
+            let chat = self.current_chat();
+            let sent = self.send(id, &approval.text).await;
+            if let Err(ApiFailure::Migrated(to)) = sent {
+                self.bot.moved(chat, to).await;
+                // Perhaps an update has told of it meanwhile.
+                if self.current_chat() != chat {
+                    continue;
                 }
-                sent => return Ok(sent?),
             }
+            return Ok(sent?);
         }
     }
 

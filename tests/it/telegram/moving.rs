@@ -1,6 +1,7 @@
 //! A group that becomes a supergroup has another id: its conversation, its rules, its files, what
 //! waits for an answer and what waits for an approval go on there.
 
+use super::approvals::{APPROVE, WRITE, always, asked, press};
 use super::world::{ANN, PATIENCE, World};
 use serde_json::json;
 use support::home::Home;
@@ -122,4 +123,26 @@ async fn an_approval_is_shown_again_where_it_can_be_pressed() -> anyhow::Result<
     let intents = world.home.audit().iter().filter(|record| record["event"] == "intent").count();
     assert_eq!(intents, 1);
     world.end(3)
+}
+
+/// An update tells of the move before the refusal of the message does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_approval_that_was_on_its_way_when_its_group_moved_is_shown_there() -> anyhow::Result<()> {
+    let world = World::running_in(always).await?;
+    let gate = world.server.gate("sendMessage", Hold::BeforeEffect);
+    world.server.push(old(WRITE));
+    gate.reached().await?;
+    world.server.migrate(OLD, NEW);
+    for message in service_messages() {
+        let pushed = world.server.push(message);
+        world.server.wait_until_confirmed(PATIENCE, pushed.update_id).await?;
+    }
+    gate.release();
+    let approval = asked(&world, 0).await?;
+    assert_eq!(approval.chat_id, NEW);
+    world.server.push(press(ANN, &approval, APPROVE));
+    let done = world.server.wait_for_message(PATIENCE, |sent| sent.text.starts_with('{')).await?;
+    assert_eq!(done.chat_id, NEW);
+    assert_eq!(std::fs::read(world.home.host("/shared/a"))?, b"hello");
+    world.end(2)
 }

@@ -45,7 +45,7 @@ impl EventReader<'_> {
             return self.skip_event(&bot, number).await;
         }
         let value: Value = serde_json::from_str(&data).unwrap_or_default();
-        let judged: Vec<AcceptedUpdate> = match kind.as_str() {
+        let judged = match kind.as_str() {
             "READY" => return self.begin_session(&bot, number, &value).await,
             "MESSAGE_CREATE" => {
                 let judged = judge_message(&bot, &value).await;
@@ -53,28 +53,23 @@ impl EventReader<'_> {
                 if let (Some(missed), Some(at)) = (&self.missed, place) {
                     missed.wait_for(&at.place).await;
                 }
-                Vec::from_iter(judged)
+                judged
             }
-            "MESSAGE_UPDATE" => Vec::from_iter(judge_edit(&bot, &value)),
+            "MESSAGE_UPDATE" => judge_edit(&bot, &value),
             "MESSAGE_DELETE" => judge_deletion(&value, std::slice::from_ref(&value["id"])),
             "MESSAGE_DELETE_BULK" => {
                 judge_deletion(&value, value["ids"].as_array().map(Vec::as_slice).unwrap_or_default())
             }
-            "INTERACTION_CREATE" => Vec::from_iter(judge_interaction(&bot, number, value).await?),
-            _ => Vec::new(),
+            "INTERACTION_CREATE" => judge_interaction(&bot, number, value).await?,
+            _ => None,
         };
-        if judged.is_empty() {
-            return self.skip_event(&bot, number).await;
-        }
-        for judged in judged {
-            // With how far events were read; before there is a session nothing says that.
-            let position = self.stream.as_mut().map(|stream| {
-                stream.position.number = number;
-                stream.position.clone()
-            });
-            keep(&bot, self.arrivals, judged, position).await?;
-        }
-        Some(())
+        let Some(judged) = judged else { return self.skip_event(&bot, number).await };
+        // With how far events were read; before there is a session nothing says that.
+        let position = self.stream.as_mut().map(|stream| {
+            stream.position.number = number;
+            stream.position.clone()
+        });
+        keep(&bot, self.arrivals, judged, position).await
     }
 
     /// Another session begins.
@@ -105,14 +100,16 @@ impl EventReader<'_> {
     }
 }
 
-/// The messages of a channel that are gone.
-fn judge_deletion(event: &Value, ids: &[Value]) -> Vec<AcceptedUpdate> {
-    let Some(channel) = id(&event["channel_id"]) else { return Vec::new() };
+/// The messages of a channel that are gone: kept together, since after the first of them nothing
+/// of the event comes again.
+fn judge_deletion(event: &Value, ids: &[Value]) -> Option<AcceptedUpdate> {
+    let channel = id(&event["channel_id"])?;
     let gone = |message| {
         let name = Some(Message::name(channel, message));
-        AcceptedUpdate::from(update(message, name, String::new(), UpdateFate::Deleted))
+        update(message, name, String::new(), UpdateFate::Deleted)
     };
-    ids.iter().filter_map(id).map(gone).collect()
+    let updates: Vec<_> = ids.iter().filter_map(id).map(gone).collect();
+    (!updates.is_empty()).then_some(AcceptedUpdate { updates, place: None, command: None })
 }
 
 /// What becomes of an interaction: a press is decided, and nothing of it is kept, nor of a command
@@ -144,14 +141,15 @@ async fn judge_interaction(
     }
     let judged = pending(bot, &command, event.to_string());
     event[ACKNOWLEDGED] = true.into();
-    let raw = event.to_string();
-    let noted = NewUpdate { update_id: -command.id, raw, fate: UpdateFate::Edited, ..judged.update.clone() };
+    let name = Some(Message::name(command.channel, command.id));
+    let noted = update(-command.id, name, event.to_string(), UpdateFate::Edited);
     Some(Some(AcceptedUpdate { command: Some((interaction, noted)), ..judged }))
 }
 
 /// Something to be kept.
 pub(super) struct AcceptedUpdate {
-    update: NewUpdate,
+    /// One, but of messages that are gone together.
+    updates: Vec<NewUpdate>,
     /// Where it was said, if somebody is answered.
     place: Option<ReplyPlace>,
     /// A command that is to be acknowledged, and how it is kept once it is.
@@ -160,7 +158,7 @@ pub(super) struct AcceptedUpdate {
 
 impl From<NewUpdate> for AcceptedUpdate {
     fn from(update: NewUpdate) -> Self {
-        Self { update, place: None, command: None }
+        Self { updates: vec![update], place: None, command: None }
     }
 }
 
@@ -172,8 +170,8 @@ pub(super) async fn keep(
     judged: AcceptedUpdate,
     position: Option<StreamPosition>,
 ) -> Option<()> {
-    let (base, AcceptedUpdate { update, place, command }) = (&bot.base, judged);
-    let (batch, places) = (vec![update], place.into_iter().collect::<Vec<_>>());
+    let (base, AcceptedUpdate { updates: batch, place, command }) = (&bot.base, judged);
+    let places = place.into_iter().collect::<Vec<_>>();
     let persist = || async {
         match position.clone() {
             Some(at) => base.store.persist_at(&base.channel, batch.clone(), at, places.clone()).await,
@@ -232,7 +230,7 @@ fn pending(bot: &DiscordBot, message: &Message, raw: String) -> AcceptedUpdate {
     let name = Some(Message::name(message.channel, message.id));
     let update = update(message.id, name, raw, UpdateFate::Pending(headers));
     let place = ReplyPlace { place: place_of(message.guild, message.channel), last: message.id };
-    AcceptedUpdate { update, place: Some(place), command: None }
+    AcceptedUpdate { updates: vec![update], place: Some(place), command: None }
 }
 
 /// What a message of a person replies to, where a run may wait for that.
@@ -275,5 +273,24 @@ pub(super) fn place_read(place: &str) -> Option<(Option<Snowflake>, Snowflake)> 
     match place.split_once('/') {
         Some((guild, channel)) => Some((Some(guild.parse().ok()?), channel.parse().ok()?)),
         None => Some((None, place.parse().ok()?)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn messages_that_are_gone_together_are_kept_together() {
+        let gone = |event: Value| {
+            let ids = event["ids"].as_array().expect("a list");
+            let judged = judge_deletion(&event, ids)?;
+            Some(judged.updates.into_iter().filter_map(|update| update.message).collect::<Vec<_>>())
+        };
+        let names = ["5/7", "5/8"].map(str::to_owned).to_vec();
+        assert_eq!(gone(json!({ "channel_id": "5", "ids": ["7", "x", "8"] })), Some(names));
+        assert_eq!(gone(json!({ "channel_id": "5", "ids": [] })), None);
+        assert_eq!(gone(json!({ "ids": ["7"] })), None);
     }
 }

@@ -96,6 +96,15 @@ impl ToolPolicy {
         self.arguments.get(at).copied()
     }
 
+    /// Whether something within the argument at this place has a class of its own.
+    pub(super) fn has_class_within(&self, at: &str) -> bool {
+        ['.', '['].into_iter().any(|sign| {
+            let within = format!("{at}{sign}");
+            let first = (Bound::Included(&within), Bound::Unbounded);
+            self.arguments.range::<String, _>(first).next().is_some_and(|(key, _)| key.starts_with(&within))
+        })
+    }
+
     /// The places of the items of the list at `at`, by their index: one of its own where the policy
     /// names the item by that, as it does the fields of a tuple, else that of any item.
     pub fn item_places(&self, at: &str) -> impl Fn(usize) -> String {

@@ -79,16 +79,11 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> RulingWalk<'_
             (Some(class @ (ArgumentClass::Path(_) | ArgumentClass::Url(_))), Value::Array(items))
                 if self.lists(at, class) =>
             {
-                let at = format!("{at}[]");
-                return items.iter().try_for_each(|item| self.place(&at, item));
+                return self.judge_items(at, items);
             }
             (Some(ArgumentClass::Path(_) | ArgumentClass::Url(_)), _) => Err(unclassified_denial(at)),
             (None, Value::String(_)) => Err(unclassified_denial(at)),
-            (None, Value::Array(items)) => {
-                let place = self.policy.item_places(at);
-                let mut items = items.iter().enumerate();
-                return items.try_for_each(|(index, item)| self.place(&place(index), item));
-            }
+            (None, Value::Array(items)) => return self.judge_items(at, items),
             (None, Value::Object(fields)) => {
                 return fields.iter().try_for_each(|(name, v)| self.place(&format!("{at}.{name}"), v));
             }
@@ -98,7 +93,40 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> RulingWalk<'_
             let asks = approval_reasons(self.policy, at, value, path.as_ref());
             Ruling { class, path, recipient: None, address, asks }
         });
-        (self.visit)(at, ruling)
+        (self.visit)(at, ruling)?;
+        match class {
+            Some(ArgumentClass::Value | ArgumentClass::Content) => self.judge_within(at, value),
+            _ => Ok(()),
+        }
+    }
+
+    fn judge_items(&mut self, at: &str, items: &[Value]) -> Result<(), Denial> {
+        let place = self.policy.item_places(at);
+        let mut items = items.iter().enumerate();
+        items.try_for_each(|(index, item)| self.place(&place(index), item))
+    }
+
+    /// Judges what has a class of its own within a value that has one: an argument that may be a
+    /// text or an object has a class for the text, and one for each text in the object.
+    fn judge_within(&mut self, at: &str, value: &Value) -> Result<(), Denial> {
+        let policy = self.policy;
+        if !policy.has_class_within(at) {
+            return Ok(());
+        }
+        let mut judge = |at: &str, value: &Value| match policy.class(at) {
+            Some(_) => self.place(at, value),
+            None => self.judge_within(at, value),
+        };
+        match value {
+            Value::Array(items) => {
+                let place = policy.item_places(at);
+                items.iter().enumerate().try_for_each(|(index, item)| judge(&place(index), item))
+            }
+            Value::Object(fields) => {
+                fields.iter().try_for_each(|(name, field)| judge(&format!("{at}.{name}"), field))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Somebody who is written to, or a list of them.
@@ -106,8 +134,7 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> RulingWalk<'_
         if let Value::Array(items) = value
             && self.lists(at, ArgumentClass::Recipient)
         {
-            let at = format!("{at}[]");
-            return items.iter().try_for_each(|item| self.place(&at, item));
+            return self.judge_items(at, items);
         }
         let ruling = match value.as_str().filter(|to| Caller::parse(to).is_some()) {
             Some(to) => Ok(Ruling {

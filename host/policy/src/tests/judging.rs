@@ -250,6 +250,35 @@ fn one_path_or_a_list_of_them_is_judged_path_by_path() {
 }
 
 #[test]
+fn what_has_a_class_of_its_own_within_a_value_is_judged_by_that() {
+    let arguments = "file = \"value\"\n\"file.path\" = { path = \"read\" }\n\"file.more[].path\" = { path = \"read\" }\n\
+                     body = \"content\"\n\"body[]\" = { path = \"write\" }\n";
+    let policy = policies(MIXED, arguments).get("t").expect("there").clone();
+    let check = |arguments: &str, expected: &str| {
+        let value: Value = serde_json::from_str(arguments).expect("JSON");
+        let said = said(&policy, &value);
+        assert!(said.starts_with(expected), "{arguments}: {said}");
+    };
+    check(r#"{"file":{"path":"/vault/b"}}"#, "deny: path_denied /vault/b");
+    check(r#"{"file":{"more":[{},{"path":"/vault/b"}]}}"#, "deny: path_denied /vault/b");
+    check(r#"{"body":["/shared/a","/tmp/b"]}"#, "deny: path_denied /tmp is read-only");
+    check(r#"{"file":"/vault/b","body":"/vault/b"}"#, "permit");
+    check(r#"{"file":{"path":"/shared/a"},"body":["/shared/a"]}"#, "permit");
+    // Only the value's own class says anything of these.
+    check(r#"{"file":{"name":"/vault/b","more":["/vault/b"]},"body":{"a":"/vault/b"}}"#, "permit");
+}
+
+#[test]
+fn a_path_of_a_list_is_judged_by_its_own_class_where_it_has_one() {
+    let arguments =
+        "one = { path = \"read\" }\n\"one[]\" = { path = \"read\" }\n\"one[0]\" = { path = \"write\" }\n";
+    let policy = policies(MIXED, arguments).get("t").expect("there").clone();
+    let denied = said(&policy, &json!({ "one": ["/tmp/a", "/tmp/b"] }));
+    assert!(denied.starts_with("deny: path_denied /tmp is read-only"), "{denied}");
+    assert_eq!(said(&policy, &json!({ "one": ["/shared/a", "/tmp/b"] })), "permit");
+}
+
+#[test]
 fn what_was_judged_for_reading_may_be_attached_and_nothing_else() {
     let arguments =
         "one = { path = \"read\" }\n\"one[]\" = { path = \"read\" }\nwrite = { path = \"write\" }\n";

@@ -123,10 +123,7 @@ impl Words<'_> {
                 // The judge has parsed it; what no parser accepts is shown as it is all the same.
                 Err(_) => self.value(at, value),
             },
-            (Some(ArgumentClass::Path(_)), Value::Array(items)) if !items.is_empty() => {
-                self.tell_items(at, items, |_| format!("{}[]", at.class));
-            }
-            (None, Value::Array(items)) if !items.is_empty() => {
+            (None | Some(ArgumentClass::Path(_)), Value::Array(items)) if !items.is_empty() => {
                 let policy = self.policy;
                 self.tell_items(at, items, policy.item_places(&at.class));
             }

@@ -2,6 +2,7 @@
 
 use crate::cli::{Exit, Output};
 use cofferdam_core::audit::VerdictKind;
+use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ErrorCode;
 use cofferdam_review::audit::{Filter, PathPattern, TimeBound, entry_json, entry_text};
 use cofferdam_warden::audit::{
@@ -146,7 +147,10 @@ pub(super) fn run(
         let text = match (arguments.output.json, of_nodes) {
             (true, _) => entry_json(&entry),
             (false, false) => entry_text(&entry),
-            (false, true) => format!("{:<8} {}", chain.node.as_deref().unwrap_or("-"), entry_text(&entry)),
+            (false, true) => {
+                let node = one_line(chain.node.as_deref().unwrap_or("-"), 64);
+                format!("{node:<8} {}", entry_text(&entry))
+            }
         };
         shown += 1;
         match span {

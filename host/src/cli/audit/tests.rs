@@ -2,8 +2,9 @@
 
 use super::*;
 use clap::Parser;
-use cofferdam_core::audit::{AuditEvent, CallFacts, CallOutcome, GENESIS, Intent, VerdictKind};
+use cofferdam_core::audit::{AuditEvent, CallFacts, CallOutcome, GENESIS, Intent, NodeHeads, VerdictKind};
 use cofferdam_core::id::{Caller, TurnId};
+use cofferdam_core::text::is_deceptive;
 use cofferdam_core::tool::ErrorCode;
 use cofferdam_warden::audit::{AuditLog, Durability};
 use serde_json::json;
@@ -104,6 +105,25 @@ fn a_sound_log_and_its_head_are_told() {
         r#"{{"ok":true,"records":2,"head":{{"seq":2,"sha256":"{sha256}"}},"recovered":0,"intents_open":1,"torn":{{"line":3,"bytes":4}},"files":["audit.jsonl"],"continues":null,"unchecked":0,"signed":null}}"#
     );
     assert_eq!(ran(&path, &["verify", "--json"]), (0, expected + "\n"));
+}
+
+#[test]
+fn the_name_of_a_node_stays_on_its_line() {
+    let told = BTreeMap::from([("b\u{1b}[2K\nc".to_owned(), format!("1:{GENESIS}"))]);
+    let (_of_log, path) = log(&[AuditEvent::Heads(NodeHeads { heads: told })]);
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let folder = dir.path().join("node-a\n\u{1b}[2K\u{202e}");
+    fs::create_dir(&folder).expect("writable");
+    fs::copy(&path, folder.join("audit.jsonl")).expect("writable");
+    for (words, found, told) in [
+        (["verify"], 3, "node b [2K c: audit BAD: it is gone, with all up to the head that node a  [2K"),
+        (["show"], 0, "a  [2K"),
+    ] {
+        let (exit, text) = ran(&dir.path().join("audit.jsonl"), &words);
+        assert_eq!(exit, found, "{text:?}");
+        assert!(text.lines().any(|line| line.starts_with(told)), "{text:?}");
+        assert!(text.chars().all(|c| c == '\n' || !is_deceptive(c)), "{text:?}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::cli::{Exit, Output};
 use anyhow::bail;
+use cofferdam_core::text::one_line;
 use cofferdam_review::audit::{bad_json, bad_text, format_sound, format_sound_json, statements};
 use cofferdam_warden::audit::sign::{self, PublicKey, SIGNATURES};
 use cofferdam_warden::audit::{
@@ -128,7 +129,10 @@ fn check_all(
             let told = told.collect::<Result<Vec<_>, _>>()?;
             *found = check_log(LogSelection::Log(&chain.active), arguments, kept, told)?;
         }
-        let whose = chain.node.as_deref().map_or("of no node".to_owned(), |node| format!("node {node}"));
+        let whose = chain
+            .node
+            .as_deref()
+            .map_or("of no node".to_owned(), |node| format!("node {}", one_line(node, 64)));
         found.text = format!("{whose}: {}", found.text);
         if found.report.is_some() && is_told_of {
             found.text.push_str("\nIt holds every head of it that nodes have told.");
@@ -140,7 +144,7 @@ fn check_all(
     for (node, kept) in heads.iter().filter_map(|(node, kept)| Some((node, kept.first()?))) {
         let what = format!("it is gone, with all up to {}", kept.describe(Some(kept.head.seq)));
         checked.push(CheckedChain {
-            text: format!("node {node}: audit BAD: {what}"),
+            text: format!("node {}: audit BAD: {what}", one_line(node, 64)),
             json: json!({ "ok": false, "what": what, "node": node }),
             report: None,
         });

@@ -8,6 +8,7 @@ use super::files::{LogFiles, LogSelection};
 use super::lines::LineEnd;
 use super::{AuditError, Head, ToldHeads, open};
 use cofferdam_core::audit::{AuditEvent, Record};
+use cofferdam_core::text::one_line;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -91,7 +92,7 @@ impl Kept {
         let (who, line) = match &self.by {
             Witness::Person => ("the head kept elsewhere".to_owned(), None),
             Witness::Statement { line } => ("the signed head".to_owned(), Some(format!("statement {line}"))),
-            Witness::Node(node) => (format!("the head that node {node} has recorded"), None),
+            Witness::Node(node) => (format!("the head that node {} has recorded", one_line(node, 64)), None),
             Witness::Database => ("the head in the database".to_owned(), None),
         };
         let at = at.map(|seq| format!("seq {seq}"));

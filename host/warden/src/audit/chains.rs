@@ -2,6 +2,7 @@
 //! No two nodes append to one file, unless one settles what another has left.
 
 use super::{AuditError, AuditLog, Config, files};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The active file of a chain.
@@ -28,7 +29,8 @@ impl ChainPlace {
         Self { node: node.map(str::to_owned), active: folder.join(FILE_NAME) }
     }
 
-    /// The chains that have files: that of no node first, then by the names of the nodes.
+    /// The chains that have files, or of which that cannot be seen: that of no node first, then by
+    /// the names of the nodes.
     ///
     /// # Errors
     /// [`AuditError::Open`] where the folder cannot be read; one that is missing has none.
@@ -36,7 +38,7 @@ impl ChainPlace {
         let failed = |source| AuditError::Open { path: state_dir.to_owned(), source };
         let mut nodes = Vec::new();
         match state_dir.read_dir() {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
             entries => {
                 for entry in entries.map_err(failed)? {
                     let name = entry.map_err(failed)?.file_name();
@@ -49,9 +51,13 @@ impl ChainPlace {
         nodes.sort_unstable();
         let all = std::iter::once(None).chain(nodes.into_iter().map(Some));
         let mut found: Vec<_> = all.map(|node| Self::new(state_dir, node.as_deref())).collect();
-        // Where a rotation was cut off there is no active file for now.
-        let is_there = |active: &Path| {
-            active.symlink_metadata().is_ok() || files::newest(active).is_ok_and(|n| n.is_some())
+        let is_there = |active: &Path| match active.symlink_metadata() {
+            // Where a rotation was cut off there is no active file for now.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                files::newest(active).is_ok_and(|newest| newest.is_some())
+            }
+            // What cannot be looked at is told of by who opens it, and never left out.
+            _ => true,
         };
         found.retain(|chain| is_there(&chain.active));
         Ok(found)

@@ -25,10 +25,24 @@ fn the_chains_of_a_folder_are_found() {
     }
     // A name is never a way out of the folder, and a folder without a chain is none.
     fs::create_dir(dir.path().join("node-empty")).expect("writable");
+    fs::write(dir.path().join("node-file"), "").expect("writable");
     assert_eq!(ChainPlace::new(dir.path(), Some("..")).active, dir.path().join("node-../audit.jsonl"));
     let found = ChainPlace::find_all(dir.path()).expect("readable");
     let nodes: Vec<_> = found.iter().map(|chain| chain.node.as_deref()).collect();
     assert_eq!(nodes, [None, Some("a"), Some("b")]);
+}
+
+#[test]
+fn a_chain_that_cannot_be_looked_at_is_not_left_out() {
+    let dir = tempfile::tempdir().expect("a folder");
+    open(&dir, Some("a"));
+    // Nobody gets into it, whatever their rights.
+    std::os::unix::fs::symlink("node-b", dir.path().join("node-b")).expect("writable");
+    let found = ChainPlace::find_all(dir.path()).expect("readable");
+    let nodes: Vec<_> = found.iter().map(|chain| chain.node.as_deref()).collect();
+    assert_eq!(nodes, [Some("a"), Some("b")]);
+    let checked = verify(LogSelection::Log(&found[1].active), &[]);
+    assert!(matches!(checked, Err(AuditError::Open { .. })), "{checked:?}");
 }
 
 /// What is settled are the chains of those who are gone, and the one of before there were nodes.

@@ -188,8 +188,12 @@ impl DiffSubjects<'_> {
                 continue;
             }
             let looseness = |class| looseness(class, can_named_files_leave(new));
+            // Rules about paths come before those that asked about it as a value.
+            let is_excepted = matches!(after, Some(ArgumentClass::Path(_))) && has_path_exception(new);
             let direction = match (before.map(looseness), after.map(looseness)) {
-                (Some(before), Some(after)) if before.iter().zip(after).all(|(b, a)| a <= *b) => {
+                (Some(before), Some(after))
+                    if !is_excepted && before.iter().zip(after).all(|(b, a)| a <= *b) =>
+                {
                     Direction::Narrows
                 }
                 // Also where a rule appears (text is let in that was refused) or is dropped
@@ -202,8 +206,9 @@ impl DiffSubjects<'_> {
     }
 
     /// A path that is filled in where none was given, or another directory behind `~`, lets more
-    /// calls through. An address that is filled in is the only one that may be given: without it,
-    /// or with another one, others are let through.
+    /// calls through. Where it is no longer filled in, nobody is asked about it. An address that is
+    /// filled in is the only one that may be given: without it, or with another one, others are let
+    /// through.
     fn completions(&mut self, old: &ToolPolicy, new: &ToolPolicy) {
         for at in old.completions.keys().chain(new.completions.keys()).collect::<BTreeSet<_>>() {
             let (before, after) = (old.completions.get(at), new.completions.get(at));
@@ -217,7 +222,9 @@ impl DiffSubjects<'_> {
                         && (after.home.is_none() || after.home == before.home)
                 })
             });
-            let fewer = fewer && !is_address;
+            let is_filled = |completion: Option<&Completion>| completion.is_some_and(|c| c.default.is_some());
+            let is_unasked = is_filled(before) && !is_filled(after) && !old.approval.is_empty();
+            let fewer = fewer && !is_address && !is_unasked;
             let direction = if fewer { Direction::Narrows } else { Direction::Widens };
             let subject = Subject::Completion(at.clone());
             self.push(direction, subject, before.map(Completion::spell), after.map(Completion::spell));
@@ -294,6 +301,14 @@ fn can_named_files_leave(policy: &ToolPolicy) -> bool {
     let grants = &policy.grants;
     [Interface::ReplyAttachments, Interface::Messaging].iter().any(|interface| grants.allows(*interface))
         || grants.mounts.iter().any(|mount| mount.access == Access::CopyOut)
+}
+
+/// Whether a rule about a path asks less than each time.
+fn has_path_exception(policy: &ToolPolicy) -> bool {
+    policy
+        .approval
+        .iter()
+        .any(|(about, rule)| about.starts_with('/') && rule.when != ApprovalCondition::Always)
 }
 
 fn describe_policy(policy: &ToolPolicy) -> String {

@@ -212,6 +212,30 @@ fn a_path_is_wider_than_a_value_where_named_files_leave() {
 }
 
 #[test]
+fn what_is_asked_about_less_for_its_class_or_default_is_wider() {
+    let told = |approval: &str, from: &str, to: &str| {
+        let with = |line: &str| {
+            let tool = TOOL.replace("note = \"value\"", &format!("note = {line}"));
+            set(PROFILE, &tool.replace("[limits]", &format!("[approval]\n{approval}\n[limits]")))
+        };
+        diff(&with(from), &with(to)).iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let (value, path) = ("\"value\"", "{ path = \"read\" }");
+    for (approval, direction) in [
+        ("note = \"always\"", "narrows"),
+        ("note = \"always\"\n\"/shared/a\" = \"always\"", "narrows"),
+        ("note = \"always\"\n\"/shared/a\" = \"never\"", "widens"),
+        ("\"*\" = \"always\"\n\"/shared\" = \"first-time-per-path\"", "widens"),
+    ] {
+        let expected = format!("{direction}: t: argument note: \"value\" → {path}");
+        assert_eq!(told(approval, value, path), [expected], "{approval}");
+    }
+    let filled = "{ path = \"read\", default = \"/shared/a\" }";
+    let expected = "widens: t: completion of argument note: default = \"/shared/a\" → none";
+    assert_eq!(told("note = \"always\"", filled, path), [expected]);
+}
+
+#[test]
 fn a_tool_that_is_called_harmless_is_wider() {
     let reading = |safety: &str| {
         let profile = "schema = 1\nprofile = \"p\"\nwhy = \"w\"\nmounts = []\n";

@@ -97,7 +97,7 @@ impl ToolPolicy {
     }
 
     /// Whether something within the argument at this place has a class of its own.
-    pub(super) fn has_class_within(&self, at: &str) -> bool {
+    pub fn has_class_within(&self, at: &str) -> bool {
         ['.', '['].into_iter().any(|sign| {
             let within = format!("{at}{sign}");
             let first = (Bound::Included(&within), Bound::Unbounded);

@@ -112,7 +112,16 @@ impl Words<'_> {
     /// Tells of what stands at a place, and of all within. It goes as the judge goes, and knows the
     /// same classes.
     fn place(&mut self, at: &Spot, value: &Value) {
-        match (self.policy.class(&at.class), value) {
+        let class = match self.policy.class(&at.class) {
+            // What is judged within it is told by that.
+            Some(ArgumentClass::Value | ArgumentClass::Content)
+                if (value.is_array() || value.is_object()) && self.policy.has_class_within(&at.class) =>
+            {
+                None
+            }
+            class => class,
+        };
+        match (class, value) {
             (_, Value::Null) => {}
             // A person who agrees to words in another one's name reads all of them.
             (Some(ArgumentClass::Content), _) if !self.ask.recipients().is_empty() => self.value(at, value),

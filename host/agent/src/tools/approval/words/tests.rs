@@ -14,7 +14,7 @@ const TOOL: &str = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"bui
     \"deep[].note\" = \"value\"\n\"jobs[].old_text\" = { path = \"write\" }\n\"jobs[].new_text\" = \"content\"\n\
     \"pair[0]\" = { path = \"write\" }\n\"pair[1]\" = \"content\"\n\
     \"edits[].old_text\" = \"content\"\n\"edits[].new_text\" = \"content\"\nnote = \"value\"\nany = \"value\"\nbody = \"content\"\n\
-    who = \"recipient\"\n\
+    who = \"recipient\"\nmail = \"content\"\n\"mail.at\" = { path = \"write\" }\n\
     [approval]\n\"*\" = \"always\"\n";
 
 /// What is shown of a call with these arguments, without the lines that every call has.
@@ -58,6 +58,12 @@ fn everything_that_a_call_holds_has_a_line() {
         (json!({ "paths": "/shared/a" }), vec!["reads /shared/a"]),
         (json!({ "paths": ["/shared/a", null, "/shared/b"] }), vec!["reads /shared/a", "reads /shared/b"]),
         (json!({ "paths": [] }), vec!["paths: []"]),
+        // A text or an object with a path in it.
+        (json!({ "mail": "x" }), vec!["mail: 1 bytes, sha256 2d711642b726: \"x\""]),
+        (
+            json!({ "mail": { "at": "/shared/a", "x": "y" } }),
+            vec!["changes or replaces /shared/a", "mail.x: \"y\""],
+        ),
         // In lists of lists of objects; a list that is empty may mean everything.
         (
             json!({ "deep": [{ "at": [], "note": "x" }, { "at": ["/shared/a", "/shared/b"], "n": 5 }, {}] }),

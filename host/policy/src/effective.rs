@@ -96,6 +96,15 @@ impl ToolPolicy {
         self.arguments.get(at).copied()
     }
 
+    /// The class of an argument, with what is filled into it, as a policy file writes it.
+    pub fn spell_argument(&self, at: &str, class: ArgumentClass) -> String {
+        let spelled = class.spell();
+        match self.completions.get(at) {
+            Some(completion) => format!("{}, {} }}", spelled.trim_end_matches(" }"), completion.spell()),
+            None => spelled,
+        }
+    }
+
     /// Whether something within the argument at this place has a class of its own.
     pub fn has_class_within(&self, at: &str) -> bool {
         ['.', '['].into_iter().any(|sign| {

@@ -92,7 +92,8 @@ pub fn arguments(policy: &ToolPolicy) -> ReportTable {
     let row = |(at, class): (&String, &ArgumentClass)| {
         let line = policy.argument_line(at).unwrap_or(policy.arguments_line);
         let (_, meaning) = describe(class);
-        vec![at.clone(), class.spell(), meaning.to_owned(), format!("{}:{line}", policy.file)]
+        let spelled = policy.spell_argument(at, *class);
+        vec![at.clone(), spelled, meaning.to_owned(), format!("{}:{line}", policy.file)]
     };
     ReportTable {
         title: "What it is told",

@@ -6,6 +6,7 @@ mod explaining;
 #[cfg(feature = "warden")]
 mod filtering;
 mod mending;
+mod reporting;
 #[cfg(feature = "warden")]
 mod rows;
 

@@ -134,7 +134,7 @@ fn rows(config: &Config, policy: &ToolPolicy) -> Vec<(String, String)> {
     }
     for (place, class) in &policy.arguments {
         let line = policy.argument_line(place).unwrap_or(policy.arguments_line);
-        let row = format!("  argument {} = {}", text(place), class.spell());
+        let row = format!("  argument {} = {}", text(place), policy.spell_argument(place, *class));
         rows.push((row, format!("{}:{line}", policy.file)));
     }
     for (about, rule) in policy.approval.iter() {

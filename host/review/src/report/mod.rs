@@ -9,7 +9,7 @@ pub use html::page as html;
 pub use markdown::page as markdown;
 
 use cofferdam_policy::approval::{ApprovalCondition, Rule};
-use cofferdam_policy::{ArgumentClass, PathUse, PolicyProblem, ToolPolicy, spell_word};
+use cofferdam_policy::{ArgumentClass, EntryPolicy, PathUse, PolicyProblem, ToolPolicy, spell_word};
 use serde::Serialize;
 
 /// Everything on the page, as plain text; each format escapes it in its own way.
@@ -47,6 +47,11 @@ pub struct ReportTable {
     pub rows: Vec<Vec<String>>,
 }
 
+/// What of a foreign component is called, and with what: nothing of one that is a tool by itself.
+pub fn describe_entry(policy: &ToolPolicy) -> Option<String> {
+    (policy.entry != EntryPolicy::Tool).then(|| serde_json::to_string(&policy.entry).unwrap_or_default())
+}
+
 /// What is within the reach of a tool.
 pub fn grants(policy: &ToolPolicy) -> ReportTable {
     let (at, grants) = (&policy.origins, &policy.grants);
@@ -56,6 +61,10 @@ pub fn grants(policy: &ToolPolicy) -> ReportTable {
     let interfaces = grants.interfaces.iter().zip(&at.interfaces);
     let interfaces =
         interfaces.map(|(i, at)| vec![format!("interface {}", i.as_str()), "granted".into(), at.to_string()]);
+    let scratch = grants.scratch.iter().map(|scratch| {
+        let right = format!("{}, {} files", scratch.bytes, scratch.files);
+        vec![format!("scratch {}", scratch.guest), right, at.profile_why_at.file.to_string()]
+    });
     let network = grants.network.iter().zip(&at.network).flat_map(|(network, at)| {
         let (hosts, whole) = (at.hosts.to_string(), at.whole.to_string());
         let hosts = network
@@ -71,7 +80,7 @@ pub fn grants(policy: &ToolPolicy) -> ReportTable {
     ReportTable {
         title: "What is within its reach",
         head: &["grant", "right", "said in"],
-        rows: mounts.chain(interfaces).chain(network).collect(),
+        rows: mounts.chain(interfaces).chain(scratch).chain(network).collect(),
     }
 }
 

@@ -109,7 +109,7 @@ fn facts(config: &Config, policy: &ToolPolicy, dir: Option<&Path>) -> ReportTabl
     let sha256 = show::component_sha256(config, policy).unwrap_or_else(|| show::unknown_sha256(policy));
     let row = |name: &str, value: String, at: &SourceLocation| vec![name.to_owned(), value, at.to_string()];
     let (at, component) = (&policy.origins, &policy.origins.component);
-    let rows = vec![
+    let mut rows = vec![
         row("safety", spell_word(&policy.safety), &at.safety),
         row("profile", policy.profile.clone(), &at.profile),
         row("why of the profile", at.profile_why.clone(), &at.profile_why_at),
@@ -119,5 +119,8 @@ fn facts(config: &Config, policy: &ToolPolicy, dir: Option<&Path>) -> ReportTabl
         row("imports beyond the baseline", imports, component),
         vec!["policy_sha256".to_owned(), policy.sha256.clone(), policy.file.clone()],
     ];
+    if let Some(entry) = report::describe_entry(policy) {
+        rows.insert(rows.len() - 1, row("entry", entry, component));
+    }
     ReportTable { title: "What it is", head: &["", "", "said in"], rows }
 }

@@ -36,8 +36,11 @@ impl PolicySet {
                 problems.push(PolicyProblem { file, line: None, problem: format!("the file's name {why}") });
                 continue;
             }
-            texts.insert(name.to_owned(), text.to_owned());
             let source = PolicySource { name, text };
+            // Names that are no UTF-8 may be the same text, and one of the files would be in no hash.
+            if texts.insert(name.to_owned(), text.to_owned()).is_some() {
+                problems.push(source.problem_at(0, "two files have this name; rename one"));
+            }
             if name.starts_with("profiles/") {
                 match source.parse::<ProfileFile>().and_then(|file| file.check(&source)) {
                     Ok(profile) => {

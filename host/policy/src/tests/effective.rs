@@ -17,6 +17,16 @@ fn limits(profile: &str, tool: &str) -> Result<Limits, Vec<PolicyProblem>> {
 }
 
 #[test]
+fn two_files_of_one_name_are_refused() {
+    let profile = format!("{PROFILE}mounts = []\n");
+    let (t, u) = (super::TOOL, super::TOOL.replace("\"t\"", "\"u\""));
+    let files = [("profiles/p.toml", &*profile), ("tools/\u{fffd}.toml", t), ("tools/\u{fffd}.toml", &*u)];
+    let problems = PolicySet::parse(files).expect_err("refused");
+    let told: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    assert_eq!(told, ["tools/\u{fffd}.toml:1: two files have this name; rename one"]);
+}
+
+#[test]
 fn a_limit_is_never_above_the_profiles_or_the_ceiling() {
     for (profile, tool, said) in [
         (

@@ -97,6 +97,40 @@ fn a_replaced_file_staged_under_a_name() {
 }
 
 #[test]
+fn what_settling_finds_is_on_disk_before_the_audit_has_it() {
+    if !tracer::available("files::crash::what_settling_finds_is_on_disk_before_the_audit_has_it") {
+        return;
+    }
+    let scenario = scenario("a_new_file");
+    let last_sync = scenario.seen(&[]).into_iter().rfind(|seen| seen.name == "fsync").expect("the folder's");
+    let settling = |rule: &[&str]| {
+        let home = scenario.home();
+        tracer::run(&home, &scenario.call(&home), &[last_sync.meets("signal=KILL")]);
+        assert!(scenario.is_new(&home));
+        let (log, folder) = (home.dir().join("settling"), home.host("/shared/n1/n2"));
+        let mut traced = vec!["strace", "-f", "-yy", "-s", "8192", "-o", log.to_str().expect("text")];
+        traced.extend(rule);
+        // Only calls on these count.
+        let audit = home.state().join("audit.jsonl");
+        traced.extend(["-P", folder.to_str().expect("text"), "-P", audit.to_str().expect("text")]);
+        let ran = home.command_under(&traced, &["call", "file_read", "path=/shared/a"]).output();
+        ran.expect("strace starts");
+        let settled = home.audit().into_iter().find(|r| r["reconciled"] == true).expect("settled");
+        assert_eq!(settled["files"][0]["path"], scenario.path, "{settled}");
+        (fs::read_to_string(log).expect("a log"), settled["code"].clone())
+    };
+    let (log, code) = settling(&["-e", "trace=fsync,write"]);
+    assert_eq!(code, Value::Null);
+    let at = |call: &str, part: &str| {
+        log.lines().position(|line| line.contains(call) && line.contains(part)).expect("it happened")
+    };
+    assert!(at(" fsync(", "/shared/n1/n2>") < at(" write(", "reconciled"), "{log}");
+
+    let (_, code) = settling(&["-e", "trace=fsync", "-e", "inject=fsync:error=EIO"]);
+    assert_eq!(code, "durability_unknown");
+}
+
+#[test]
 fn settling_itself() {
     if !tracer::available("files::crash::settling_itself") {
         return;

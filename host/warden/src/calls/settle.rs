@@ -16,6 +16,9 @@ pub const SETTLE_LOOK: Duration = Duration::from_secs(2);
 const UNSEEN: &str =
     "while publishing; the changes listed happened, and of the others some cannot be looked at";
 
+/// Said where a power loss may still undo what is found.
+const UNSYNCED: &str = "while publishing; the changes listed happened, but the disk did not confirm them";
+
 /// Why open intents cannot be settled.
 #[derive(Debug, thiserror::Error)]
 pub enum SettleError {
@@ -57,9 +60,13 @@ pub(super) fn settle(
             }),
         };
         let files: Vec<_> = intent.files.iter().filter_map(happened).collect();
+        let synced = workspace.sync_effects(&files).inspect_err(|error| {
+            tracing::warn!(%error, "what a crash left half done may not be durable");
+        });
         let failed = match files.len() {
-            n if n == intent.files.len() => None,
             _ if !is_all_seen => Some((ErrorCode::WriteFailed, UNSEEN)),
+            _ if synced.is_err() => Some((ErrorCode::DurabilityUnknown, UNSYNCED)),
+            n if n == intent.files.len() => None,
             0 => Some((ErrorCode::Cancelled, "before publishing; nothing was changed")),
             _ => Some((ErrorCode::WriteFailed, "while publishing; the changes listed happened")),
         };

@@ -1,15 +1,16 @@
-//! What lies on disk under a path, for settling what a crash left open and for approvals. It
-//! follows no symbolic link but where it tells what reading would find, opens nothing but regular
-//! files, and never blocks.
+//! What lies on disk under a path, for settling what a crash left open and for approvals; for
+//! settling also made durable. It follows no symbolic link but where it tells what reading would
+//! find, opens nothing but regular files and directories, and never blocks on either.
 
 use super::error::PublishError;
 use super::resolve;
 use super::{Workspace, identity, plan, source};
 use cofferdam_core::audit::{Effect, FileFacts};
 use cofferdam_policy::{GuestPath, PathSnapshot};
-use rustix::fs::{FileType, OFlags, fstat};
+use rustix::fs::{FileType, OFlags, fstat, fsync};
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
 
@@ -37,6 +38,48 @@ impl Workspace {
             Effect::Attached(_) => false,
         };
         Ok(happened.then(|| effect.clone()))
+    }
+
+    /// Makes durable what [`Self::find_effect`] found: a crash may have come before the directories
+    /// of these names were synced.
+    ///
+    /// # Errors
+    /// [`PublishError::DurabilityUnknown`], or a mount is unknown.
+    pub(crate) fn sync_effects(&self, effects: &[Effect]) -> Result<(), PublishError> {
+        let names = effects.iter().flat_map(|effect| match effect {
+            Effect::Written(file) => vec![(false, &file.path)],
+            Effect::Moved(moved) => vec![(false, &moved.path), (true, &moved.moved_from)],
+            Effect::Removed(removed) => vec![(true, &removed.path)],
+            Effect::Attached(_) => Vec::new(),
+        });
+        let parents: BTreeSet<_> =
+            names.filter_map(|(is_gone, path)| Some((is_gone, path.rsplit_once('/')?.0))).collect();
+        // The new names first: a power loss in between leaves both names, never neither.
+        for (_, parent) in parents {
+            let Ok(parent) = GuestPath::parse(parent) else { continue };
+            self.sync_nearest(&parent)?;
+        }
+        Ok(())
+    }
+
+    /// Syncs a directory; of one that is gone since, the next above that is there.
+    fn sync_nearest(&self, path: &GuestPath) -> Result<(), PublishError> {
+        let mount = self.mount_of(path)?;
+        let failed = |errno: Errno| PublishError::DurabilityUnknown {
+            path: path.clone(),
+            done: "changed",
+            source: errno.into(),
+        };
+        let mut below = path.below_mount();
+        let dir = loop {
+            match resolve::directory(&mount.dir, below.as_bytes()) {
+                Err(Errno::NOENT | Errno::NOTDIR) if !below.is_empty() => {
+                    below = below.rsplit_once('/').map_or("", |(above, _)| above);
+                }
+                dir => break dir.map_err(failed)?,
+            }
+        };
+        fsync(dir).map_err(failed)
     }
 
     /// The inode that a path of the audit stands for; `None` when there is nothing.

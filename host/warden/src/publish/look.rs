@@ -26,7 +26,7 @@ impl Workspace {
         let happened = match effect {
             Effect::Written(file) => {
                 let Ok(path) = GuestPath::parse(&file.path) else { return Ok(None) };
-                let found = self.look(&path)?;
+                let found = self.look(&path, Some(file.bytes))?;
                 return Ok(found.filter(|found| found.sha256 == file.sha256).map(Effect::Written));
             }
             Effect::Moved(moved) => {
@@ -123,11 +123,16 @@ impl Workspace {
     }
 
     /// Size and SHA-256 of the regular file at `path`; `None` when there is none, or something
-    /// else, or when the way to it is not plain directories.
+    /// else, or when the way to it is not plain directories. One that has other than these `bytes`
+    /// is none either, and is not read: it may be of any size.
     ///
     /// # Errors
     /// When the mount is unknown, or the file cannot be read.
-    pub(crate) fn look(&self, path: &GuestPath) -> Result<Option<FileFacts>, PublishError> {
+    pub(crate) fn look(
+        &self,
+        path: &GuestPath,
+        bytes: Option<u64>,
+    ) -> Result<Option<FileFacts>, PublishError> {
         let mount = self.mount_of(path)?;
         if path.is_mount() {
             return Ok(None);
@@ -145,11 +150,14 @@ impl Workspace {
             Err(errno) => return Err(failed(errno.into())),
         };
         let stat = fstat(&file).map_err(|e| failed(e.into()))?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        let len = u64::try_from(stat.st_size).unwrap_or(0);
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile
+            || bytes.is_some_and(|bytes| bytes != len)
+        {
             return Ok(None);
         }
         // No further than it was long when opened.
-        let mut read = file.take(u64::try_from(stat.st_size).unwrap_or(0));
+        let mut read = file.take(len);
         let mut hasher = Sha256::new();
         let bytes = io::copy(&mut read, &mut hasher).map_err(failed)?;
         Ok(Some(FileFacts { path: path.to_string(), bytes, sha256: hex::encode(hasher.finalize()) }))

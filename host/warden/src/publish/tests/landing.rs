@@ -80,7 +80,7 @@ fn the_longest_names_and_paths_can_be_created_and_replaced() {
         let deep = format!("/tmp{}", "/d".repeat((GuestPath::BYTES_MAX - 4) / 2));
         room.save(&deep, CreateNew, b"1").unwrap();
         room.save(&deep, Replace, b"2").unwrap();
-        assert_eq!(room.workspace.look(&path(&deep)).unwrap().unwrap().bytes, 1);
+        assert_eq!(room.workspace.look(&path(&deep), None).unwrap().unwrap().bytes, 1);
     }
 }
 

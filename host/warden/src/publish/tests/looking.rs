@@ -3,6 +3,9 @@
 use super::*;
 use rustix::fs::{CWD, mkfifoat};
 use std::os::unix::fs::symlink;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 #[test]
 fn it_tells_of_regular_files_only_and_never_blocks() {
@@ -11,7 +14,7 @@ fn it_tells_of_regular_files_only_and_never_blocks() {
     symlink("d/file", room.host("/shared/link")).unwrap();
     symlink("d", room.host("/shared/dirlink")).unwrap();
     mkfifoat(CWD, room.host("/shared/fifo"), Mode::from_raw_mode(0o666)).unwrap();
-    assert_eq!(room.workspace.look(&path("/shared/d/file")).unwrap(), Some(facts));
+    assert_eq!(room.workspace.look(&path("/shared/d/file"), None).unwrap(), Some(facts));
     for nothing in [
         "/shared",
         "/shared/d",
@@ -22,9 +25,9 @@ fn it_tells_of_regular_files_only_and_never_blocks() {
         "/shared/fifo",
         "/shared/d/file/x",
     ] {
-        assert_eq!(room.workspace.look(&path(nothing)).unwrap(), None, "{nothing}");
+        assert_eq!(room.workspace.look(&path(nothing), None).unwrap(), None, "{nothing}");
     }
-    assert_eq!(room.workspace.look(&path("/etc/passwd")).unwrap_err().code(), ErrorCode::PathDenied);
+    assert_eq!(room.workspace.look(&path("/etc/passwd"), None).unwrap_err().code(), ErrorCode::PathDenied);
 }
 
 #[test]
@@ -58,4 +61,16 @@ fn what_happened_is_synced_also_where_its_directories_are_gone_since() {
     room.workspace.sync_effects(&happened).unwrap();
     fs::write(room.host("/shared/d"), "a file in its place").unwrap();
     room.workspace.sync_effects(&happened).unwrap();
+}
+
+#[test]
+fn a_file_of_another_length_is_not_read() {
+    let room = Room::new(StagingMethod::Unnamed);
+    let facts = room.save("/shared/file", Disposition::CreateNew, b"content").unwrap();
+    assert!(room.workspace.find_effect(&facts.clone().into()).unwrap().is_some());
+    // Nobody waits for so many zeros.
+    fs::File::create(room.host("/shared/file")).unwrap().set_len(1 << 40).unwrap();
+    let (workspace, (told, found)) = (room.workspace.clone(), mpsc::channel());
+    thread::spawn(move || told.send(workspace.find_effect(&facts.into()).unwrap()));
+    assert_eq!(found.recv_timeout(Duration::from_secs(60)), Ok(None));
 }

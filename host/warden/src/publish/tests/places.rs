@@ -93,7 +93,7 @@ fn save(workspace: &Arc<Workspace>, at: &str, bytes: &[u8]) -> Result<(), ToolEr
 }
 
 fn bytes_of(workspace: &Workspace, at: &str) -> Option<u64> {
-    workspace.look(&path(at)).unwrap().map(|facts| facts.bytes)
+    workspace.look(&path(at), None).unwrap().map(|facts| facts.bytes)
 }
 
 const LONG: Duration = SESSION_TMP_AGE.0;
@@ -161,7 +161,7 @@ fn a_session_moves_files_to_its_tmp_and_back_and_nowhere_else() {
     symlink("../../../../telegram-2/shared", tmp.join("relative")).unwrap();
     symlink(other.join("secret"), tmp.join("leaf")).unwrap();
     for at in ["/tmp/absolute/secret", "/tmp/relative/secret", "/tmp/leaf"] {
-        assert_eq!(ann.look(&path(at)).unwrap(), None, "{at}");
+        assert_eq!(ann.look(&path(at), None).unwrap(), None, "{at}");
         let mut copy = ann.stage(&path("/shared/copy"), CreateNew, &budget()).unwrap();
         assert_eq!(
             copy.append_file(&path(at), LinkRule::Follow, ExpectedEntry::Anything).unwrap_err().code(),

@@ -1,8 +1,11 @@
 //! A kernel that lacks something: a program run under a filter that answers system calls as if they
 //! were not there, or as if they had been done, or that permits few, or refuses files without a
-//! name; or so deep in Landlock's layers that it can add no more than one of its own.
+//! name; or so deep in Landlock's layers that it can add no more than one of its own. And one that
+//! refuses a thread some use of all files and folders.
 
-use landlock::{AccessFs, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr};
+pub use landlock::AccessFs;
+
+use landlock::{CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
     apply_filter,
@@ -99,6 +102,21 @@ pub fn spawn_below(layers: usize, command: &mut Command) -> io::Result<Child> {
             layer().expect("this kernel has Landlock");
         }
     })
+}
+
+/// Does something that is refused this access to any file or folder, also as root.
+///
+/// # Panics
+/// When this kernel has no Landlock.
+pub fn with_refused<T: Send>(access: AccessFs, act: impl FnOnce() -> T + Send) -> T {
+    let refuse = || {
+        let rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+        rules.handle_access(access)?.create()?.restrict_self()
+    };
+    let take = || {
+        refuse().expect("this kernel has Landlock");
+    };
+    after(take, act)
 }
 
 fn spawn_after(command: &mut Command, take: impl FnOnce() + Send) -> io::Result<Child> {

@@ -28,7 +28,8 @@ impl ParkFolder {
     pub(super) fn make(mount: &Arc<StagingFolder>) -> Result<Arc<Self>> {
         with_new_name(|name| {
             mkdirat(&*mount.dir, &name, Mode::RWXU)?;
-            let dir = Arc::new(Dir::from_std_file(File::from(lock_folder(mount, &name)?)));
+            let dir = lock_folder(mount, &name).inspect_err(|_| remove_folder(mount, &name))?;
+            let dir = Arc::new(Dir::from_std_file(File::from(dir)));
             Ok(Arc::new(Self { mount: Arc::clone(mount), name, dir, names: AtomicU32::new(0) }))
         })
     }
@@ -52,11 +53,16 @@ impl ParkFolder {
 
 impl Drop for ParkFolder {
     fn drop(&mut self) {
-        if let Err(errno) = unlinkat(&*self.mount.dir, &self.name, AtFlags::REMOVEDIR)
-            && errno != Errno::NOENT
-        {
-            tracing::warn!(name = %self.name, %errno, "a temporary directory stays until the next start");
-        }
+        remove_folder(&self.mount, &self.name);
+    }
+}
+
+/// Removes the directory, which is empty.
+fn remove_folder(mount: &StagingFolder, name: &str) {
+    if let Err(errno) = unlinkat(&*mount.dir, name, AtFlags::REMOVEDIR)
+        && errno != Errno::NOENT
+    {
+        tracing::warn!(name, %errno, "a temporary directory stays until the next start");
     }
 }
 

@@ -1,10 +1,13 @@
 //! Plans of very many changes: what they hold open, what they leave behind, and what a crash leaves
 //! of them.
 
+use super::super::park::ParkFolder;
 use super::super::temp::PREFIX;
 use super::super::{ChangePlan, RENAMES_AND_REMOVALS_MAX};
 use super::*;
 use Disposition::{CreateNew, Replace};
+use rustix::io::Errno;
+use support::kernel::{AccessFs, with_refused};
 
 /// Enough that most wait without a descriptor, and few enough to be quick.
 const MANY: usize = 120;
@@ -121,4 +124,12 @@ fn renames_and_removals_of_a_plan_are_so_many_whatever_its_policy_says() {
     assert_eq!(refused.code(), ErrorCode::QuotaExceeded);
     assert!(refused.to_string().contains("one call may rename or remove 64 names"), "{refused}");
     assert_eq!(plan.into_steps().len(), RENAMES_AND_REMOVALS_MAX);
+}
+
+#[test]
+fn a_directory_that_cannot_be_opened_once_it_is_made_does_not_stay() {
+    let room = Room::new(StagingMethod::Unnamed);
+    let mount = room.workspace.mount_of(&path("/shared/a")).unwrap();
+    let made = with_refused(AccessFs::ReadDir, || ParkFolder::make(mount).map(drop));
+    assert_eq!((made, hidden(&room)), (Err(Errno::ACCESS), 0));
 }

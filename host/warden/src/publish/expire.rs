@@ -27,7 +27,7 @@ pub struct Expired {
     /// What a crash or an earlier round left, and that is gone.
     pub leftovers: usize,
     /// Names that stay until the next round, because they hold too much for one or cannot be
-    /// deleted.
+    /// opened or deleted.
     pub left: usize,
 }
 

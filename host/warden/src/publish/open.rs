@@ -103,8 +103,9 @@ impl FolderOpener {
                 mount = guest,
                 at,
                 left = swept.left,
-                "directories whose removal a crash cut off are too large to delete at one start, or cannot be \
-                 deleted; they are hidden from tools, count against no quota, and the next start goes on"
+                "files and directories that a crash left are too large to delete at one start, or cannot be \
+                 opened or deleted; they are hidden from tools, count against no quota, and the next start \
+                 goes on"
             );
         }
         Ok(Arc::new(StagingFolder { guest, dir, technique: self.technique, making: RwLock::new(()) }))

@@ -19,7 +19,7 @@ pub(super) struct SweepResult {
     /// Names that are gone.
     pub(super) removed: usize,
     /// Names that stay until the next start: what they hold was too much for one, or cannot be
-    /// deleted.
+    /// opened or deleted.
     pub(super) left: usize,
 }
 
@@ -38,7 +38,8 @@ pub(super) fn sweep(dir: &Dir, mut entries_max: u64) -> Result<SweepResult> {
         let Ok(name) = entry.file_name().to_str() else { continue };
         match remove_unless_locked(dir, name, &mut entries_max) {
             Ok(true) => swept.removed += 1,
-            Ok(false) => swept.left += 1,
+            // One that its owner may not read cannot be locked, and so not be told from one in use.
+            Ok(false) | Err(Errno::ACCESS) => swept.left += 1,
             Err(_) => {}
         }
     }

@@ -1,10 +1,12 @@
 //! What is left of a file that is never published: nothing that anybody sees, and nothing for long.
 
 use super::*;
+use crate::publish::sweep::{SWEPT_ENTRIES_MAX, SweepResult, sweep};
 use crate::publish::temp::PREFIX;
 use Disposition::{CreateNew, Replace};
 use rustix::fs::{FlockOperation, flock};
 use std::os::unix::fs::symlink;
+use support::kernel::{AccessFs, with_refused};
 
 #[test]
 fn the_temporary_prefix_is_one_that_no_guest_can_name() {
@@ -82,4 +84,17 @@ fn a_start_sweeps_what_a_crash_left_and_spares_what_others_hold() {
     drop((held, held_directory));
     room.reopened();
     assert!(!at("held").exists() && !at("held-directory").exists());
+}
+
+#[test]
+fn a_file_that_cannot_be_opened_is_told_of_and_stays() {
+    let room = Room::new(StagingMethod::Named);
+    // As a crash leaves a file that nobody may read; root may, unless that is refused.
+    let left = room.host("/shared").join(format!("{PREFIX}crashed"));
+    fs::write(&left, "left behind").unwrap();
+    let shared = room.workspace.mount("/shared").unwrap();
+    let swept = with_refused(AccessFs::ReadFile, || sweep(shared, SWEPT_ENTRIES_MAX));
+    assert_eq!(swept, Ok(SweepResult { removed: 0, left: 1 }));
+    assert!(left.exists());
+    assert_eq!(sweep(shared, SWEPT_ENTRIES_MAX), Ok(SweepResult { removed: 1, left: 0 }));
 }

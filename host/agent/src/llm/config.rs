@@ -268,11 +268,13 @@ fn malformed_key(place: String) -> UnusableKey {
 }
 
 fn read_instructions(file: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    open_regular(file)?.take(INSTRUCTIONS_BYTES_MAX + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > INSTRUCTIONS_BYTES_MAX {
+    // As bytes: the cut may be within a character.
+    let mut bytes = Vec::new();
+    open_regular(file)?.take(INSTRUCTIONS_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > INSTRUCTIONS_BYTES_MAX {
         return Err(io::Error::other("it is longer than 64 KiB, which would go with every request"));
     }
+    let text = std::str::from_utf8(&bytes).map_err(|_| io::Error::other("it is not valid UTF-8"))?;
     Ok(text.trim().to_owned())
 }
 
@@ -357,10 +359,14 @@ mod tests {
         assert_eq!(config.instructions().expect("read"), "Be kind.");
         std::fs::write(&file, vec![b'x'; 64 << 10]).expect("writable");
         assert_eq!(config.instructions().expect("just fits").len(), 64 << 10);
-        std::fs::write(&file, vec![b'x'; (64 << 10) + 1]).expect("writable");
-        assert!(config.instructions().expect_err("refused").to_string().contains("64 KiB"));
+        let refused = || config.instructions().expect_err("refused").to_string();
+        // What is read of the second ends within a character.
+        for long in ["x".repeat((64 << 10) + 1), "é".repeat((32 << 10) + 1)] {
+            std::fs::write(&file, long).expect("writable");
+            assert!(refused().contains("longer than 64 KiB"), "{}", refused());
+        }
         std::fs::write(&file, b"\xff").expect("writable");
-        assert!(config.instructions().is_err(), "no text");
+        assert!(refused().contains("not valid UTF-8"), "{}", refused());
     }
 
     #[test]

@@ -69,6 +69,10 @@ impl Dialect {
     /// # Errors
     /// [`AttemptFailure`] when the event tells of an error, or the answer grows too large.
     pub(super) fn hear(self, data: &str, answer: &mut ModelAnswer) -> Result<StreamState, AttemptFailure> {
+        // An empty one keeps the connection open, and says nothing of the answer.
+        if data.trim().is_empty() {
+            return Ok(StreamState::More);
+        }
         let heard = match self {
             Self::Chat(_) => chat::hear(data, answer),
             Self::Anthropic => anthropic::hear(data, answer),

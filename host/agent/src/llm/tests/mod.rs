@@ -11,7 +11,7 @@ mod recorded;
 
 use super::answer::{COUNTED_TOKENS_MAX, ModelAnswer};
 use super::chat::LimitField;
-use super::dialect::Dialect;
+use super::dialect::{Dialect, StreamState};
 use super::events::Events;
 use super::failure::AttemptFailure;
 use super::http::{AnswerListener, hear_answer};
@@ -163,6 +163,21 @@ fn what_a_model_thinks_is_paid_for_in_every_dialect() {
         let mut answer = ModelAnswer::for_request(100);
         assert_eq!(chat.hear(event, &mut answer).is_ok(), input_tokens > 0);
         assert_eq!(answer.cost(), TokenUsage { input_tokens, output_tokens: 0 });
+    }
+}
+
+#[tokio::test]
+async fn an_event_without_data_changes_no_answer() {
+    for (dialect, recorded) in [
+        (Dialect::Chat(LimitField::MaxTokens), include_str!("../chat/streams/text.sse")),
+        (Dialect::Anthropic, include_str!("../anthropic/streams/text.sse")),
+        (Dialect::Responses { max_output_tokens: 1000 }, include_str!("../responses/streams/text.sse")),
+    ] {
+        let kept_alive = format!("data:\n\n{}", recorded.replace("\n\n", "\n\ndata: \n\n"));
+        assert_eq!(reply(dialect, &kept_alive).await, reply(dialect, recorded).await, "{dialect:?}");
+        let mut answer = ModelAnswer::for_request(100);
+        assert_eq!(dialect.hear("", &mut answer), Ok(StreamState::More));
+        assert_eq!(answer.cost(), TokenUsage::default(), "the request may not have been read");
     }
 }
 

@@ -164,8 +164,13 @@ pub(super) fn hear(data: &str, answer: &mut ModelAnswer) -> Result<StreamState, 
         return Ok(StreamState::End);
     }
     let chunk = dialect::json(data)?;
-    if !chunk["error"].is_null() {
-        return Err(AttemptFailure::from_stream_error(&chunk["error"]));
+    let error = match &chunk["error"] {
+        // Some servers send it as the chunk itself.
+        Value::Null if chunk["object"] == "error" => &chunk,
+        error => error,
+    };
+    if !error.is_null() {
+        return Err(AttemptFailure::from_stream_error(error));
     }
     if let Some(tokens) = chunk["usage"]["prompt_tokens"].as_u64() {
         answer.usage.input_tokens = tokens;

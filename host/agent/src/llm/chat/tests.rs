@@ -146,6 +146,18 @@ async fn what_is_cut_or_broken_is_never_whole() {
     assert!(heard(DIALECT, &stream(&[begun, end]), 64).await.is_ok());
 }
 
+#[tokio::test]
+async fn an_error_that_is_the_chunk_itself_is_no_empty_answer() {
+    let ended = async |chunk: &str| heard(DIALECT, &stream(&[chunk, "[DONE]"]), 64).await.err();
+    let busy = AttemptFailure::Busy { said: "internalservererror upstream".into(), after: None };
+    let error = r#"{"object":"error","message":"upstream","type":"InternalServerError"}"#;
+    assert_eq!(ended(error).await, Some(busy));
+    let long = r#"{"object":"error","message":"maximum context length is 9","code":400}"#;
+    let told = ended(long).await;
+    assert!(matches!(told, Some(AttemptFailure::TooLong(_))), "{told:?}");
+    assert_eq!(ended(r#"{"object":"chat.completion.chunk","choices":[]}"#).await, None);
+}
+
 /// A connection may break, hang or bring anything after the end; an error is one all the same.
 #[tokio::test]
 async fn a_whole_answer_outlives_its_connection() {

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 /// So many lines are read before other tasks run: a piece may hold hundreds of thousands, and a
 /// gateway has few threads.
 const LINES_AT_ONCE: usize = 256;
-/// An event after a whole answer is waited for so long, and so long is read what follows the last.
+/// What follows a whole answer is waited for so long, and so long is read on after its last event.
 pub(super) const REST_MAX: Duration = Duration::from_secs(3);
 
 /// The events of one answer, in order.

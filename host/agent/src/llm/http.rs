@@ -19,7 +19,7 @@ use cofferdam_core::standing::MODEL;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use reqwest::{Client, RequestBuilder, Response};
 use std::time::{Duration, SystemTime};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout, timeout_at};
 
 /// So much of an answer that is an error is read.
 pub(super) const ERROR_BYTES_MAX: usize = 64 << 10;
@@ -154,7 +154,7 @@ impl ModelServer {
     }
 }
 
-/// Puts an answer together from its events. Once it is whole, each further one, such as its usage,
+/// Puts an answer together from its events. Once it is whole, all that follows, such as its usage,
 /// is waited for up to [`REST_MAX`].
 ///
 /// # Errors
@@ -165,16 +165,17 @@ pub(super) async fn hear_answer(
     answer: &mut ModelAnswer,
     telling: &mut AnswerListener<'_>,
 ) -> Result<(), AttemptFailure> {
-    let mut whole = false;
+    // Once it is whole: when nothing more is waited for.
+    let mut end: Option<Instant> = None;
     loop {
-        let next = match whole {
-            false => events.next().await,
-            true => timeout(REST_MAX, events.next()).await.unwrap_or(Ok(None)),
+        let next = match end {
+            None => events.next().await,
+            Some(end) => timeout_at(end, events.next()).await.unwrap_or(Ok(None)),
         };
         let data = match next {
             Ok(Some(data)) => data,
             // However its stream goes on, the answer is there.
-            Ok(None) | Err(_) if whole => return Ok(()),
+            Ok(None) | Err(_) if end.is_some() => return Ok(()),
             Ok(None) => return Err(AttemptFailure::Cut),
             Err(failure) => return Err(failure),
         };
@@ -182,12 +183,12 @@ pub(super) async fn hear_answer(
         telling.tell(answer);
         match heard {
             Ok(StreamState::More) => {}
-            Ok(StreamState::Whole) => whole = true,
+            Ok(StreamState::Whole) => end = end.or(Some(Instant::now() + REST_MAX)),
             Ok(StreamState::End) => {
                 events.rest();
                 return Ok(());
             }
-            Err(AttemptFailure::Unreadable(_)) if whole => return Ok(()),
+            Err(AttemptFailure::Unreadable(_)) if end.is_some() => return Ok(()),
             Err(failure) => return Err(failure),
         }
     }

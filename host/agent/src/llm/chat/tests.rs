@@ -3,6 +3,7 @@
 
 use super::LimitField;
 use crate::llm::dialect::Dialect;
+use crate::llm::events::REST_MAX;
 use crate::llm::failure::AttemptFailure;
 use crate::llm::splitter::EVENT_BYTES_MAX;
 use crate::llm::tests::{body_of, cut_is_never_whole, heard, heard_from, reply};
@@ -10,8 +11,9 @@ use crate::server::Address;
 use crate::turn::{Stop, TokenUsage};
 use bytes::Bytes;
 use cofferdam_core::secret::Secret;
-use futures_util::stream::{StreamExt, iter, pending};
+use futures_util::stream::{StreamExt, iter, pending, unfold};
 use serde_json::json;
+use tokio::time::timeout;
 
 const DIALECT: Dialect = Dialect::Chat(LimitField::MaxTokens);
 
@@ -182,6 +184,20 @@ async fn a_whole_answer_outlives_its_connection() {
     let error = Bytes::from(stream(&[r#"{"error":{"code":502,"message":"upstream"}}"#]));
     let failure = heard_from(DIALECT, whole().chain(iter([Ok(error)])).boxed()).await.err();
     assert!(matches!(failure, Some(AttemptFailure::Busy { .. })), "{failure:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_sends_on_and_on_holds_no_whole_answer_back() {
+    let whole = r#"{"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}"#;
+    let more = Bytes::from(stream(&[r#"{"choices":[]}"#]));
+    // Each comes within the time that all of them have.
+    let drips = unfold(more, |more| async move {
+        tokio::time::sleep(REST_MAX / 4).await;
+        Some((Ok(more.clone()), more))
+    });
+    let pieces = iter([Ok(Bytes::from(stream(&[whole])))]).chain(drips).boxed();
+    let heard = timeout(3 * REST_MAX, heard_from(DIALECT, pieces)).await.expect("it ends");
+    assert_eq!(heard.expect("whole").0.text.as_deref(), Some("x"));
 }
 
 #[test]

@@ -49,6 +49,8 @@ pub(super) struct Rounds<'a> {
     pub(super) talk: OpenConversation,
     /// Ends what is under way, for any reason.
     pub(super) stop: CancellationToken,
+    /// Why the provider stopped speaking in the newest step.
+    pub(super) last_stop: Stop,
     started: Instant,
 }
 
@@ -90,7 +92,7 @@ impl From<HistoryError> for EarlyEnd {
 impl<'a> Rounds<'a> {
     pub(super) fn new(parts: TurnServices<'a>, around: TurnOptions, talk: OpenConversation) -> Self {
         let stop = around.cancelled.child_token();
-        Self { parts, around, talk, stop, started: Instant::now() }
+        Self { parts, around, talk, stop, last_stop: Stop::Done, started: Instant::now() }
     }
 
     /// Goes on until there is an answer; with it the files that go out, and those that came in. More
@@ -251,6 +253,7 @@ impl<'a> Rounds<'a> {
             // A model may have read them somewhere; what it says is for others.
             text = text.map(|text| redact(&text).into_owned());
         }
+        self.last_stop = reply.stop;
         match reply.stop {
             Stop::Done => {}
             Stop::Length if tool_calls.is_empty() => text = Some(append_words(text, words::CUT_OFF)),

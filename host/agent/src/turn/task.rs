@@ -4,7 +4,9 @@
 use super::instructions::{RULES_OF_TASKS, instructions};
 use super::open_conversation::{HistoryPlace, OpenConversation};
 use super::rounds::{Rounds, TurnOptions, TurnServices};
-use super::{EntryExtras, HistoryEntry, HistorySize, Runner, StepListener, TaskAttachments, TurnInput};
+use super::{
+    EntryExtras, HistoryEntry, HistorySize, Runner, StepListener, Stop, TaskAttachments, TurnInput, words,
+};
 use cofferdam_core::id::SessionId;
 use cofferdam_store::WhoseTurn;
 use cofferdam_warden::attachments::Attachments;
@@ -30,7 +32,7 @@ pub struct TaskRequest {
 pub enum TaskFailure {
     /// Somebody stopped it.
     Cancelled,
-    /// The model, or a limit of the turn.
+    /// The model, which may have declined or been cut off, or a limit of the turn.
     Unanswered(String),
     /// It answered twice otherwise than the task wants.
     Invalid(String),
@@ -40,9 +42,9 @@ pub enum TaskFailure {
 
 impl Runner {
     /// Answers a task; what `read` made of the answer. Where that says what is wrong with it
-    /// instead, the model is asked once more, in what is left of the turn's time. Each step is
-    /// charged when it is taken. The text of the turn is not looked at. A task has no reply, so it
-    /// is not among the requests to which others hand files.
+    /// instead, the model is asked once more, in what is left of the turn's time; one that declined
+    /// is not. Each step is charged when it is taken. The text of the turn is not looked at. A task
+    /// has no reply, so it is not among the requests to which others hand files.
     ///
     /// # Errors
     /// [`TaskFailure`].
@@ -90,9 +92,13 @@ impl Runner {
                     false => TaskFailure::Unanswered(said.text),
                 });
             }
-            match read(&said.text) {
-                Ok(output) => return Ok(output),
-                Err(why) => wrong = Some(why),
+            let unanswered = |why: &str| Err(TaskFailure::Unanswered(why.to_owned()));
+            match (rounds.last_stop, read(&said.text)) {
+                (Stop::Declined, _) => return unanswered(words::DECLINED),
+                // A task that takes any text would take this for the whole.
+                (Stop::Length, Ok(_)) => return unanswered(words::CUT_OFF),
+                (_, Ok(output)) => return Ok(output),
+                (_, Err(why)) => wrong = Some(why),
             }
         }
         Err(TaskFailure::Invalid(wrong.unwrap_or_default()))

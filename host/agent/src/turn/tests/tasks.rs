@@ -47,6 +47,24 @@ async fn a_task_ends_when_the_day_of_its_person_is_used_up() {
 }
 
 #[tokio::test]
+async fn what_a_model_declines_or_does_not_end_is_no_output() {
+    let act =
+        |text: &str, stop| Act::Reply(StepReply { text: Some(text.into()), stop, ..StepReply::default() });
+    let cut = "(The answer was cut off: the model came to the limit of its output.)";
+    for (stop, why) in [(Stop::Declined, "The model declined to go on."), (Stop::Length, cut)] {
+        let failed = World::new([act("Half of", stop)]).task(&read_any).await;
+        assert_eq!(failed, Err(TaskFailure::Unanswered(why.into())));
+    }
+    // What wants more than a text is asked for once more, unless the model declined.
+    let read = |text: &str| if text == "{}" { read_any(text) } else { Err("it is no JSON".to_owned()) };
+    let world = World::new([act("{", Stop::Length), Act::Say("{}")]);
+    assert_eq!(world.task(&read).await, Ok("{}".into()));
+    let world = World::new([act("No.", Stop::Declined), Act::Say("{}")]);
+    assert!(matches!(world.task(&read).await, Err(TaskFailure::Unanswered(_))));
+    assert_eq!(world.script.asked().len(), 1);
+}
+
+#[tokio::test]
 async fn what_a_task_has_cost_is_charged_before_it_ends() {
     let world = World::new([step(0), Act::Hang]);
     tokio::select! {

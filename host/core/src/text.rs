@@ -23,6 +23,11 @@ pub fn is_deceptive(c: char) -> bool {
             | '\u{2028}' | '\u{2029}' | '\u{FFF9}'..='\u{FFFB}' | '\u{2800}')
 }
 
+/// Whether nothing of a text is seen: it is white space and what is shown as nothing.
+pub fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| c.is_whitespace() || is_deceptive(c))
+}
+
 /// `text` on one line and at most `bytes_max` bytes: deceptive characters become spaces, a cut
 /// shows `…`.
 pub fn one_line(text: &str, bytes_max: usize) -> String {
@@ -150,6 +155,16 @@ mod tests {
             (0..=0x10_FFFF).filter_map(char::from_u32).filter(|c| !c.is_control() && is_deceptive(*c));
         // 4174 of Unicode's, and the six besides.
         assert_eq!(ignorable.count(), 4174 + 6);
+    }
+
+    #[test]
+    fn a_text_of_which_nothing_is_seen_is_blank() {
+        for nothing in ["", " \n\u{A0}\u{3000}", "\u{200B}\u{2060}\u{FEFF}", " \u{200D}\n\u{2800}\u{FE0F}"] {
+            assert!(is_blank(nothing), "{nothing:?}");
+        }
+        for something in [".", "\u{200B}a", "❤\u{FE0F}", " \u{301}"] {
+            assert!(!is_blank(something), "{something:?}");
+        }
     }
 
     #[test]

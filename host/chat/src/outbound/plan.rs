@@ -9,7 +9,7 @@ use super::bundle::{BundledFile, bundles};
 use super::split::first_piece;
 use super::{ChannelLimits, FileBundle, SpeakableText, StyledText, markdown};
 use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse};
-use cofferdam_core::text::about;
+use cofferdam_core::text::{about, is_blank};
 use cofferdam_store::NewPart;
 use std::ops::Range;
 
@@ -30,8 +30,8 @@ pub enum FirstMessage {
 
 /// The parts of a response for a channel of these channel_limits.
 ///
-/// Pieces of blanks alone are left out: platforms refuse them. A file that the channel never takes
-/// is told of in the text, and its part says why it is refused.
+/// Pieces of which nothing is seen are left out: platforms refuse them. A file that the channel
+/// never takes is told of in the text, and its part says why it is refused.
 pub fn plan(
     response: OutgoingResponse,
     channel_limits: &ChannelLimits,
@@ -47,8 +47,7 @@ pub fn plan(
         bundles(fits.into_iter().map(|file| choose_form(file, channel_limits)).collect(), channel_limits);
 
     let mut parts = Vec::new();
-    let carries_files =
-        opening == FirstMessage::Fresh && response.voice.is_none() && !said.text.trim().is_empty();
+    let carries_files = opening == FirstMessage::Fresh && response.voice.is_none() && !is_blank(&said.text);
     match files.first_mut().filter(|_| carries_files) {
         Some(first) if (channel_limits.length)(&said) <= channel_limits.caption_units_max => {
             let said = said.truncate_spans();
@@ -80,7 +79,7 @@ fn to_rich(text: String, markdown_from: Option<usize>) -> StyledText {
     };
     let mut said = StyledText::plain(plain);
     match markdown(source) {
-        shown if shown.text.trim().is_empty() => said.push(StyledText::plain(source)),
+        shown if is_blank(&shown.text) => said.push(StyledText::plain(source)),
         shown => said.push(shown),
     }
     said
@@ -127,7 +126,7 @@ fn pieces(said: &StyledText, channel_limits: &ChannelLimits) -> Vec<Range<usize>
 
 fn text_parts(said: &StyledText, channel_limits: &ChannelLimits) -> Vec<NewPart> {
     let pieces = pieces(said, channel_limits).into_iter();
-    let mut shown: Vec<_> = pieces.filter(|piece| !said.text[piece.clone()].trim().is_empty()).collect();
+    let mut shown: Vec<_> = pieces.filter(|piece| !is_blank(&said.text[piece.clone()])).collect();
     let unshown = match shown.len() > MESSAGES_MAX {
         true => shown.split_off(MESSAGES_MAX - 1),
         false => Vec::new(),

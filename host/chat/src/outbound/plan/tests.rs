@@ -89,6 +89,7 @@ fn a_short_text_goes_with_the_first_files_and_a_long_one_before_them() {
     check("🙂🙂🙂", &["a=image/jpeg:1"], &["text: 🙂🙂🙂", "files: a as Photo"]);
     check("", &["a=image/jpeg:1"], &["files: a as Photo"]);
     check(" \n ", &["a=image/jpeg:1"], &["files: a as Photo"]);
+    check("\u{200b}", &["a=image/jpeg:1"], &["files: a as Photo"]);
 }
 
 #[test]
@@ -158,6 +159,7 @@ fn an_answer_is_never_silence() {
     let empty = format!("text: {EMPTY}");
     check("", &[], &[&empty]);
     check(" \n ", &[], &[&empty]);
+    check("\u{200b} \u{feff}\u{2060}", &[], &[&empty]);
     let two = OutgoingResponse::text("a\n\n\n\n\n\nb");
     let channel_limits = ChannelLimits { text_units_max: 2, ..CHANNEL_LIMITS };
     let parts: Vec<_> = plan(two, &channel_limits, FirstMessage::Fresh).iter().map(line).collect();

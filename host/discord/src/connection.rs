@@ -19,7 +19,7 @@ use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_util::sync::CancellationToken;
 
-/// Hello comes within this.
+/// Hello comes within this, and READY or RESUMED within this again.
 const HELLO_MAX: Duration = Duration::from_secs(20);
 /// Events that wait to be kept; of more the connection is left, and resumed once these are.
 pub(super) const EVENTS_MAX: usize = 4096;
@@ -59,6 +59,14 @@ pub(super) struct Connection<'a> {
     pub(super) stop: &'a CancellationToken,
 }
 
+/// What is waited for of the gateway.
+struct AwaitedSigns {
+    is_acknowledged: bool,
+    /// Until when the session begins, or another event of one that goes on comes; none once it has
+    /// begun.
+    begins_by: Option<Instant>,
+}
+
 impl Connection<'_> {
     /// Speaks until the end. `beat` is told of each sign of life that came.
     pub(super) async fn run(mut self, begin: SessionStart<'_>, beat: impl Fn()) -> ConnectionEnd {
@@ -86,19 +94,23 @@ impl Connection<'_> {
                 "token": self.token.reveal(), "session_id": at.session, "seq": at.number } }),
         };
         self.say(&first).await?;
-        let (mut next_beat, mut is_acknowledged) = (Instant::now() + jittered(every), true);
+        let mut next_beat = Instant::now() + jittered(every);
+        let mut signs = AwaitedSigns { is_acknowledged: true, begins_by: Some(Instant::now() + HELLO_MAX) };
         loop {
             let came = tokio::select! {
                 biased;
                 () = self.stop.cancelled() => return Err(ConnectionEnd::Stopped),
                 () = sleep_until(next_beat) => {
-                    if !is_acknowledged {
+                    if !signs.is_acknowledged {
                         let said = "the gateway does not acknowledge heartbeats";
                         return Err(ConnectionEnd::Resume(said.into()));
                     }
-                    (is_acknowledged, next_beat) = (false, Instant::now() + every);
+                    (signs.is_acknowledged, next_beat) = (false, Instant::now() + every);
                     self.heartbeat().await?;
                     continue;
+                }
+                () = sleep_until(signs.begins_by.unwrap_or(next_beat)), if signs.begins_by.is_some() => {
+                    return Err(ConnectionEnd::Resume("the gateway begins no session".into()));
                 }
                 came = self.socket.next() => came,
             };
@@ -109,7 +121,7 @@ impl Connection<'_> {
                 Some(Err(_)) | None => return Err(broken_end()),
             };
             beat();
-            self.take(text.as_str(), &mut is_acknowledged).await?;
+            self.take(text.as_str(), &mut signs).await?;
         }
     }
 
@@ -136,15 +148,15 @@ impl Connection<'_> {
         }
     }
 
-    /// Takes what has come, which may acknowledge a heartbeat; how the connection ends by it, if it
-    /// does.
-    async fn take(&mut self, text: &str, is_acknowledged: &mut bool) -> Result<(), ConnectionEnd> {
+    /// Takes what has come, which may be one of the signs that are waited for; how the connection
+    /// ends by it, if it does.
+    async fn take(&mut self, text: &str, signs: &mut AwaitedSigns) -> Result<(), ConnectionEnd> {
         let Some(payload) = GatewayPayload::read(text) else {
             tracing::warn!("something that is not JSON came from the gateway and was passed over");
             return Ok(());
         };
         match payload.op.as_u64() {
-            Some(0) => self.dispatch(&payload)?,
+            Some(0) => self.dispatch(&payload, signs)?,
             Some(1) => self.heartbeat().await?,
             Some(7) => return Err(ConnectionEnd::Resume("the gateway asks for another connection".into())),
             Some(9) => {
@@ -154,13 +166,13 @@ impl Connection<'_> {
                     false => ConnectionEnd::Anew("the session is not valid any more".into()),
                 });
             }
-            Some(11) => *is_acknowledged = true,
+            Some(11) => signs.is_acknowledged = true,
             other => tracing::debug!(op = other, "an unknown opcode was passed over"),
         }
         Ok(())
     }
 
-    fn dispatch(&self, payload: &GatewayPayload<'_>) -> Result<(), ConnectionEnd> {
+    fn dispatch(&self, payload: &GatewayPayload<'_>, signs: &mut AwaitedSigns) -> Result<(), ConnectionEnd> {
         let Some(event) = payload.to_event() else {
             tracing::warn!("an event without a number or a name was passed over");
             return Ok(());
@@ -168,6 +180,8 @@ impl Connection<'_> {
         if event.data.is_empty() {
             tracing::trace!(kind = event.kind, number = event.number, "an event that nobody here uses");
         }
+        let waits_still = signs.begins_by.filter(|_| !event.has_begun_session());
+        signs.begins_by = waits_still.map(|_| Instant::now() + HELLO_MAX);
         // Those that wait are kept first; then it goes on behind the last of them.
         self.events
             .try_send(event)

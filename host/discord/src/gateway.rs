@@ -258,8 +258,7 @@ impl GatewayState<'_> {
         let taking = async {
             while let Some(event) = came.recv().await {
                 let number = event.number;
-                let resumed = event.kind == "RESUMED";
-                let begun = resumed || event.kind == "READY";
+                let (resumed, begun) = (event.kind == "RESUMED", event.has_begun_session());
                 if begun {
                     *up = Some((Instant::now(), resumed));
                     has_begun.store(true, Ordering::Relaxed);

@@ -14,6 +14,13 @@ pub(super) struct GatewayEvent {
     pub(super) data: String,
 }
 
+impl GatewayEvent {
+    /// Whether it says that the connection has a session: a new one, or one that goes on.
+    pub(super) fn has_begun_session(&self) -> bool {
+        matches!(self.kind.as_str(), "READY" | "RESUMED")
+    }
+}
+
 /// What comes, as far as it is looked at.
 #[derive(Deserialize)]
 pub(super) struct GatewayPayload<'a> {

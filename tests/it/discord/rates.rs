@@ -3,7 +3,9 @@
 
 use super::world::{ANN, BEN, PATIENCE, World, save};
 use std::time::{Duration, Instant};
-use support::discord::{Command, Fault, Incoming, Media, Pushed, RequestRecord, Scope, SentMessage, Target};
+use support::discord::{
+    Command, Fault, GatewayConnection, Incoming, Media, Pushed, RequestRecord, Scope, SentMessage, Target,
+};
 
 /// The creates in the channel of a message.
 fn creates(world: &World, of: &Pushed) -> Vec<RequestRecord> {
@@ -113,6 +115,30 @@ async fn a_gateway_that_says_no_hello_is_left_and_paused_after() -> anyhow::Resu
     let all = world.server.connections();
     let apart = all[1].at - all[0].at;
     assert!(apart >= Duration::from_millis(20_500), "20 s for hello, then a pause: {apart:?}");
+    world.ask(Incoming::private(ANN).text("/help")).await?;
+    world.end(1)
+}
+
+/// Hello and heartbeats that are acknowledged are no session: neither a first one nor one that is
+/// to go on is waited for without end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_gateway_that_begins_no_session_is_left_and_paused_after() -> anyhow::Result<()> {
+    let mut world = World::stopped_with("").await?;
+    world.server.set_heartbeat_interval(Duration::from_secs(1));
+    world.server.withhold_sessions(true);
+    world.launch(&[])?;
+    world.logs("the gateway fails: the gateway begins no session").await?;
+    world.server.withhold_sessions(false);
+    world.server.wait_until_connected(PATIENCE).await?;
+    let all = world.server.connections();
+    assert!(all[0].heartbeats.len() > 10, "{all:?}");
+    let apart = all[1].at - all[0].at;
+    assert!(apart >= Duration::from_millis(20_500), "20 s for a session, then a pause: {apart:?}");
+    world.server.withhold_sessions(true);
+    world.server.break_gateway();
+    let is_left = |one: &GatewayConnection| one.number == 2 && one.closed.is_some();
+    world.server.wait_for_connection(PATIENCE, is_left).await?;
+    world.server.withhold_sessions(false);
     world.ask(Incoming::private(ANN).text("/help")).await?;
     world.end(1)
 }

@@ -126,6 +126,11 @@ impl DiscordServer {
         self.state.change(|inner| inner.gateway.withholds_hello = withhold);
     }
 
+    /// Whether identify and resume stay without an answer, also on open connections.
+    pub fn withhold_sessions(&self, withhold: bool) {
+        self.state.change(|inner| inner.gateway.withholds_sessions = withhold);
+    }
+
     /// Whether heartbeats stay without acknowledgement, also on open connections.
     pub fn withhold_acks(&self, withhold: bool) {
         self.state.change(|inner| inner.gateway.withholds_acks = withhold);

@@ -89,6 +89,7 @@ pub(super) struct Gateway {
     pub(super) limit: StartLimit,
     pub(super) withholds_acks: bool,
     pub(super) withholds_hello: bool,
+    pub(super) withholds_sessions: bool,
     /// Intents that are refused, with this code.
     pub(super) refused_intents: u64,
     /// Closes instead of an answer to the next identifies.
@@ -111,6 +112,7 @@ impl Gateway {
             limit: StartLimit { remaining: 1000, reset_after: Duration::from_secs(24 * 60 * 60) },
             withholds_acks: false,
             withholds_hello: false,
+            withholds_sessions: false,
             refused_intents: OTHER_PRIVILEGED,
             refusals: Vec::new(),
             pace: None,

@@ -64,6 +64,7 @@ fn act(inner: &mut Inner, token: &str, number: usize, payload: &Value) -> Result
             Ok(())
         }
         Some(2 | 6) if has_session => Err(Refused::Close(4005)),
+        Some(2 | 6) if inner.gateway.withholds_sessions => Ok(()),
         Some(2) => identify(inner, token, number, data),
         Some(6) => resume(inner, token, number, data),
         Some(3 | 4 | 8 | 31) if has_session => Ok(()),

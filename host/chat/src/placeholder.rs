@@ -39,8 +39,18 @@ pub trait EditableMessage: Send + Sync + 'static {
     /// Sends it and returns its id.
     ///
     /// # Errors
-    /// Why nobody knows whether it is there, for the log.
+    /// [`SendError::Later`] where it is left out; after the others nobody knows whether it is
+    /// there.
     async fn send(&self, text: &StyledText) -> Result<i64, SendError>;
+
+    /// The same for one that may be there already, and must be known then: waits until there is
+    /// room.
+    ///
+    /// # Errors
+    /// Why nobody knows whether it is there.
+    async fn send_again(&self, text: &StyledText) -> Result<i64, SendError> {
+        self.send(text).await
+    }
 
     /// Gives it another text.
     ///
@@ -63,7 +73,8 @@ pub struct Placeholder<D> {
 enum PlaceholderState {
     /// Nothing yet.
     None,
-    /// It was begun, and is there once however often it is sent.
+    /// It was begun, and may be sent still: it was left out, or is there once however often it is
+    /// sent.
     Begun,
     /// The message.
     Shown(i64),
@@ -128,7 +139,8 @@ impl<D: EditableMessage> TurnDisplay for Placeholder<D> {
     /// Finds the message that an earlier run may have sent: it must not stand there for ever.
     async fn begin(&mut self) {
         if self.state == PlaceholderState::Begun {
-            self.state = self.send_text(&StyledText::plain("⏳ …")).await;
+            let text = StyledText::plain("⏳ …");
+            self.state = self.note_sent(self.draft.send_again(&text)).await;
         }
     }
 
@@ -174,16 +186,24 @@ impl<D: EditableMessage> Placeholder<D> {
             tracing::debug!(turn = %self.turn, %error, "nothing is shown of a turn");
             return PlaceholderState::Over;
         }
-        self.send_text(text).await
+        self.note_sent(self.draft.send(text)).await
     }
 
-    async fn send_text(&self, text: &StyledText) -> PlaceholderState {
+    /// Has it sent, and notes what came of that.
+    async fn note_sent(
+        &self,
+        sending: impl Future<Output = Result<i64, SendError>> + Send,
+    ) -> PlaceholderState {
         if !self.store.has_lease() {
             // Another node may show the turn.
             return self.state;
         }
-        let sent = match self.draft.send(text).await {
+        let sent = match sending.await {
             Ok(sent) => sent,
+            Err(SendError::Later(pause)) => {
+                tracing::debug!(turn = %self.turn, ?pause, "a turn is not shown for now");
+                return PlaceholderState::Begun;
+            }
             Err(failure) => {
                 tracing::debug!(turn = %self.turn, %failure, "nothing is shown of a turn");
                 return PlaceholderState::Over;

@@ -4,7 +4,7 @@
 use super::api::{BucketWait, REQUEST_MAX, RequestBody};
 use super::bot::DiscordBot;
 use super::route::{self, Route};
-use super::send::{message, nonce, payload, sent_id};
+use super::send::{created_id, message, nonce, payload, sent_id};
 use super::target::ReplyTarget;
 use super::text::TEXT_CHARS_MAX;
 use async_trait::async_trait;
@@ -34,18 +34,11 @@ impl EditableMessage for Draft {
     async fn room(&self) {}
 
     async fn send(&self, text: &StyledText) -> Result<i64, SendError> {
-        let id = match self.target.open_interaction(now_ms()) {
-            Some(of) => {
-                let route = Route::on_answer(route::EDIT_ANSWER, of);
-                sent_id(&self.bot.api.call(&route, RequestBody::Json(&payload(text))).await?)
-            }
-            None => {
-                let channel = self.target.channel().ok_or_else(nowhere)?;
-                let nonce = nonce(self.turn.as_str(), "placeholder");
-                self.bot.create(channel, message(text, nonce, self.target.reply_to), None).await?
-            }
-        };
-        id.parse::<i64>().map_err(|_| SendError::Gone("somebody has deleted it".to_owned()))
+        self.put_message(text, BucketWait::Now).await
+    }
+
+    async fn send_again(&self, text: &StyledText) -> Result<i64, SendError> {
+        self.put_message(text, BucketWait::Waits).await
     }
 
     async fn edit(&self, id: i64, text: &StyledText) -> Result<(), SendError> {
@@ -57,6 +50,27 @@ impl EditableMessage for Draft {
         let (text, at_once) = (payload(text), (REQUEST_MAX, BucketWait::Now));
         self.bot.api.call_within(&route, RequestBody::Json(&text), at_once).await?;
         Ok(())
+    }
+}
+
+impl Draft {
+    /// Has it stand there, and returns its id.
+    async fn put_message(&self, text: &StyledText, haste: BucketWait) -> Result<i64, SendError> {
+        let id = match self.target.open_interaction(now_ms()) {
+            Some(of) => {
+                let (route, text) = (Route::on_answer(route::EDIT_ANSWER, of), payload(text));
+                let limits = (REQUEST_MAX, haste);
+                sent_id(&self.bot.api.call_within(&route, RequestBody::Json(&text), limits).await?)
+            }
+            None => {
+                let channel = self.target.channel().ok_or_else(nowhere)?;
+                let nonce = nonce(self.turn.as_str(), "placeholder");
+                let message = message(text, nonce, self.target.reply_to);
+                let (route, limits) = (Route::bot(route::CREATE, &[channel]), (REQUEST_MAX, haste));
+                created_id(self.bot.api.call_within(&route, RequestBody::Json(&message), limits).await)?
+            }
+        };
+        id.parse::<i64>().map_err(|_| SendError::Gone("somebody has deleted it".to_owned()))
     }
 }
 

@@ -99,14 +99,7 @@ impl DiscordBot {
         payload: Value,
         files: Option<&FileBundle>,
     ) -> Result<String, ApiFailure> {
-        match self.request(&Route::bot(route::CREATE, &[channel]), payload, files).await {
-            Ok(message) if id(&message["id"]).is_some() => Ok(sent_id(&message)),
-            // Whether it is there, nobody knows. Sent again it is there once.
-            Ok(_) => Err(ApiFailure::Unreachable("Discord's answer to a message cannot be read".into())),
-            // The nonce names a message that was there.
-            Err(failure) if failure.is_code(codes::UNKNOWN_MESSAGE) => Ok(DELETED.to_owned()),
-            Err(failure) => Err(failure),
-        }
+        created_id(self.request(&Route::bot(route::CREATE, &[channel]), payload, files).await)
     }
 
     async fn request(
@@ -195,6 +188,18 @@ fn form(outgoing: &Outgoing, payload: &Value, bundle: &FileBundle) -> Result<For
         form = form.part(format!("files[{n}]"), part);
     }
     Ok(form)
+}
+
+/// The id of a message that was created, by the answer to that.
+pub(super) fn created_id(answer: Result<Value, ApiFailure>) -> Result<String, ApiFailure> {
+    match answer {
+        Ok(message) if id(&message["id"]).is_some() => Ok(sent_id(&message)),
+        // Whether it is there, nobody knows. Sent again it is there once.
+        Ok(_) => Err(ApiFailure::Unreachable("Discord's answer to a message cannot be read".into())),
+        // The nonce names a message that was there.
+        Err(failure) if failure.is_code(codes::UNKNOWN_MESSAGE) => Ok(DELETED.to_owned()),
+        Err(failure) => Err(failure),
+    }
 }
 
 /// The id in a message that Discord has taken: it is out; the rest does not matter.

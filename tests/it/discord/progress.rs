@@ -5,7 +5,7 @@
 use super::world::{ANN, PATIENCE, TOWN, World, read};
 use serde_json::json;
 use std::time::Duration;
-use support::discord::{Command, Fault, Hold, Incoming, Media, Pushed, SentMessage, Target};
+use support::discord::{Command, Fault, Hold, Incoming, Media, Pushed, Scope, SentMessage, Target};
 use support::home::Home;
 use support::llm::{Call, Dialect, Gate, LlmServer, Turn};
 
@@ -96,6 +96,20 @@ async fn one_message_tells_what_a_long_call_does_and_becomes_the_reply() -> anyh
     world.end(1)
 }
 
+/// What a turn would show may be left out: its answer does not wait for that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_a_long_call_does_is_left_out_where_discord_takes_no_message() -> anyhow::Result<()> {
+    let world = World::running_in(slow, "").await?;
+    world.server.fault("create_message", 1, Fault::rate_limited(Duration::from_secs(10), Scope::User));
+    begin(&world);
+    world.logs("a turn is not shown for now").await?;
+    let_go(&world)?;
+    answered(&world, ANSWER).await?;
+    let refused = world.server.journal().iter().filter(|one| one.status == Some(429)).count();
+    assert_eq!(refused, 1, "only the one that told of it");
+    world.end(1)
+}
+
 /// The message that Discord shows below a command is the one that is edited.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn below_a_command_its_own_message_tells_it_and_becomes_the_reply() -> anyhow::Result<()> {
@@ -176,7 +190,7 @@ async fn no_fault_while_it_grows_costs_the_reply() -> anyhow::Result<()> {
     for (route, fault) in [
         ("create_message", Fault::server_error(500)),
         ("create_message", Fault::discord_error(403, 50013, "Missing Permissions")),
-        ("edit_message", Fault::rate_limited(Duration::from_secs(1), support::discord::Scope::User)),
+        ("edit_message", Fault::rate_limited(Duration::from_secs(1), Scope::User)),
         ("edit_message", Fault::close().after_effect()),
     ] {
         let (first, second) = (Gate::new(), Gate::new());

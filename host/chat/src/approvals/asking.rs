@@ -189,7 +189,7 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
         let (asked, outdated) =
             store_retry.store_until_done("note an approval", || store.ask(new.clone())).await?;
         for outdated in outdated {
-            self.close(&outdated, &approval.tool);
+            self.close(&outdated, &approval.tool, Served::Yes);
         }
         let is_earlier = asked.id != new.id;
         let mut settled = self.await_settled(asked, approval, cancel).await?;
@@ -200,12 +200,15 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
                 () = cancel.cancelled() => None,
             };
         }
-        self.close(&settled, &approval.text);
+        let mut served = self.board.asker_served();
         // Neither done nor refused for somebody of whom nobody knows now whether they are served.
-        while settled.state == ApprovalState::Approved && self.board.asker_served() == Served::Unknown {
-            cancel.run_until_cancelled(tokio::time::sleep(UNKNOWN_LOOK)).await?;
+        while (settled.state, served) == (ApprovalState::Approved, Served::Unknown)
+            && cancel.run_until_cancelled(tokio::time::sleep(UNKNOWN_LOOK)).await.is_some()
+        {
+            served = self.board.asker_served();
         }
-        Some(self.to_decision(settled, approval, cancel.is_cancelled()))
+        self.close(&settled, &approval.text, served);
+        self.to_decision(settled, approval, served, cancel.is_cancelled())
     }
 
     /// The approval once it is decided.
@@ -341,30 +344,31 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
         &self,
         settled: store::ApprovalRow,
         approval: &ApprovalRequest,
+        served: Served,
         is_cancelled: bool,
-    ) -> Decision {
+    ) -> Option<Decision> {
         let by = settled.decided_by.unwrap_or_default();
         let by = Caller { channel: approval.caller.channel.clone(), sender: by };
-        match settled.state {
-            ApprovalState::Approved if self.board.asker_served() != Served::Yes => {
-                Decision::Unasked(words::ASKER_REMOVED.to_owned())
-            }
-            ApprovalState::Approved => Decision::Approved(by),
+        Some(match settled.state {
+            ApprovalState::Approved => match served {
+                Served::Yes => Decision::Approved(by),
+                Served::No => Decision::Unasked(words::ASKER_REMOVED.to_owned()),
+                Served::Unknown => return None,
+            },
             ApprovalState::Denied => Decision::Denied(by),
             ApprovalState::Expired => Decision::Expired,
             ApprovalState::Withdrawn if settled.message.is_none() && !is_cancelled => {
                 Decision::Unasked(words::NOT_SHOWN.to_owned())
             }
             ApprovalState::Withdrawn | ApprovalState::Asked => Decision::Withdrawn,
-        }
+        })
     }
 
     /// Says below the call what was decided, in the background; that its choices are gone is noted,
     /// so that the next start does not look for them.
-    fn close(&self, settled: &store::ApprovalRow, text: &str) {
+    fn close(&self, settled: &store::ApprovalRow, text: &str, served: Served) {
         let Some(message) = &settled.message else { return };
-        let names = &self.approvals.names;
-        let below = words::describe_outcome(settled.state, settled.decided_by.as_deref(), names);
+        let below = words::describe_settled(settled, served, &self.approvals.names);
         let changing = self.board.change(message, format!("{text}\n\n{below}"));
         let (approvals, id) = (self.approvals.clone(), settled.id.clone());
         tokio::spawn(async move {

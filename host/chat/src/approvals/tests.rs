@@ -274,9 +274,10 @@ async fn what_nobody_decides_is_over_in_time_or_when_its_turn_is_stopped() {
 
 #[tokio::test]
 async fn a_question_waits_while_nobody_knows_whether_its_asker_is_served() {
-    for (then, decision) in [
-        (Served::Yes, Decision::Approved(person("ann"))),
-        (Served::No, Decision::Unasked(words::ASKER_REMOVED.to_owned())),
+    let removed = words::ASKER_REMOVED;
+    for (then, decision, told) in [
+        (Served::Yes, Decision::Approved(person("ann")), "✅ Approved by ann.".to_owned()),
+        (Served::No, Decision::Unasked(removed.to_owned()), format!("🚫 Not done: {removed}.")),
     ] {
         let mut fixture = asked(&[], LONG);
         let yes = Verb::Approve.data(&fixture.shown().await);
@@ -286,7 +287,7 @@ async fn a_question_waits_while_nobody_knows_whether_its_asker_is_served() {
         assert!(!fixture.press(&yes, Some("ann"), "here").await.1, "it is asked still");
         assert!(!fixture.decision.is_finished(), "nothing comes of it yet");
         *fixture.served.lock().expect("held shortly") = then;
-        assert_eq!(fixture.ended().await.0, decision);
+        assert_eq!(fixture.ended().await, (decision, vec![format!("message: {told}")]));
     }
 }
 

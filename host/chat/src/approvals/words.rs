@@ -1,8 +1,8 @@
 //! What is said of an approval, on every channel.
 
-use crate::people::PeopleNames;
+use crate::people::{PeopleNames, Served};
 use cofferdam_agent::tools::person;
-use cofferdam_store::ApprovalState;
+use cofferdam_store::{ApprovalRow, ApprovalState};
 
 /// To a call that was to be approved, once the person who asked for it is not served any more.
 pub(super) const ASKER_REMOVED: &str = "whoever asked for it is not served any more";
@@ -24,6 +24,14 @@ pub(super) fn not_for_you(approvers: &[String]) -> String {
     match approvers {
         [one] => format!("Only {one} may decide this."),
         _ => "Only the people whom the operator has named for approvals may decide this.".to_owned(),
+    }
+}
+
+/// What became of an approval and so of its call, by whether who asked for that is served then.
+pub(super) fn describe_settled(settled: &ApprovalRow, asker: Served, names: &PeopleNames) -> String {
+    match (settled.state, asker) {
+        (ApprovalState::Approved, Served::No) => format!("🚫 Not done: {ASKER_REMOVED}."),
+        (state, _) => describe_outcome(state, settled.decided_by.as_deref(), names),
     }
 }
 

@@ -7,11 +7,12 @@ use super::failure::ApiFailure;
 use super::route::{self, Route};
 use super::send::{CHANNEL_LIMITS, message, nonce, payload};
 use super::target::ReplyTarget;
+use super::text::{TEXT_CHARS_MAX, length};
 use super::wire::Snowflake;
 use async_trait::async_trait;
 use cofferdam_agent::tools::ApprovalRequest;
 use cofferdam_chat::approvals::{ApprovalDisplay, Changing, Verb, change_message};
-use cofferdam_chat::outbound::{SendError, StyledText, split_text};
+use cofferdam_chat::outbound::{ChannelLimits, SendError, StyledText, split_text};
 use cofferdam_chat::people::Served;
 use serde_json::{Value, json};
 use std::future::ready;
@@ -60,9 +61,9 @@ impl ApprovalDisplay for ApprovalTarget {
         Ok(self.send(id, &approval.text).await?)
     }
 
-    fn change(&self, message: &str, text: String) -> Changing {
+    fn change(&self, message: &str, question: &str, outcome: &str) -> Changing {
         let (channel, Ok(message)) = (self.channel(), message.parse()) else { return Box::pin(ready(true)) };
-        let mut body = payload(&last_piece(&text));
+        let mut body = payload(&settled_text(question, outcome));
         body["components"] = json!([]);
         edit(&self.bot, (channel, message), body)
     }
@@ -86,9 +87,20 @@ fn edit(bot: &DiscordBot, (channel, message): (Snowflake, Snowflake), body: Valu
     })
 }
 
-/// What is shown of a text in the one message that is changed: its end, with what was decided.
-fn last_piece(text: &str) -> StyledText {
-    split_text(&StyledText::plain(text), &CHANNEL_LIMITS).pop().unwrap_or_default()
+/// The one message that is changed: what of the question stood there, as far as there is room above
+/// what came of it.
+fn settled_text(question: &str, outcome: &str) -> StyledText {
+    let last = split_text(&StyledText::plain(question), &CHANNEL_LIMITS).pop().unwrap_or_default();
+    let whole = StyledText::plain(format!("{}\n\n{outcome}", last.text));
+    if length(&whole) <= TEXT_CHARS_MAX {
+        return whole;
+    }
+    let below = format!(" …\n\n{outcome}");
+    // What ends a piece may count one more where something follows.
+    let room = TEXT_CHARS_MAX.saturating_sub(length(&StyledText::plain(&*below)) + 1);
+    let limits = ChannelLimits { text_units_max: room, ..CHANNEL_LIMITS };
+    let fits = split_text(&last, &limits).into_iter().next().unwrap_or_default();
+    StyledText::plain(fits.text.trim_end().to_owned() + &below)
 }
 
 impl ApprovalTarget {
@@ -120,4 +132,33 @@ fn button(verb: Verb, id: &str) -> Value {
         Verb::Deny => 4,
     };
     json!({ "type": 2, "style": style, "label": verb.label(), "custom_id": verb.data(id) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_of_a_question_leaves_of_it_what_there_is_room_for() {
+        const OUTCOME: &str = "✅ Approved by 7.";
+        let check = |question: &str, begins: &str| {
+            let text = settled_text(question, OUTCOME);
+            assert!(length(&text) <= TEXT_CHARS_MAX, "{}", length(&text));
+            let above = text.text.strip_suffix(OUTCOME).and_then(|above| above.strip_suffix("\n\n"));
+            let above = above.expect("the outcome is below");
+            assert!(above.starts_with(begins), "{begins:?} {above:?}");
+            above.to_owned()
+        };
+        assert_eq!(check("writes a", "writes a"), "writes a");
+        for (line, lines) in [("0123456789", 179), ("-_*~`.:/|", 116), ("é😀", 492)] {
+            let question = vec![line; lines].join("\n");
+            let question = format!("file_write needs approval\n{question}");
+            assert_eq!(split_text(&StyledText::plain(&*question), &CHANNEL_LIMITS).len(), 1, "{line}");
+            let above = check(&question, "file_write needs approval\n");
+            assert!(above.len() > question.len() * 3 / 4, "{line} {}", above.len());
+        }
+        // Of several messages it is the last that is changed.
+        let long = format!("{}\n{}", "a".repeat(1990), "b".repeat(1990));
+        assert!(check(&long, "bbb").ends_with("b …"));
+    }
 }

@@ -226,7 +226,7 @@ impl ApprovalDisplay for Terminal {
     }
 
     /// What was answered is said by the answer to the turn.
-    fn change(&self, message: &str, _: String) -> Changing {
+    fn change(&self, message: &str, _: &str, _: &str) -> Changing {
         let open = lock(&self.open).remove(message);
         if let Some(over) = open {
             over.cancel();

@@ -65,9 +65,10 @@ impl ApprovalDisplay for ApprovalTarget {
         }
     }
 
-    fn change(&self, message: &str, text: String) -> Changing {
+    fn change(&self, message: &str, question: &str, outcome: &str) -> Changing {
         let (chat, Some(message)) = self.message(message) else { return Box::pin(ready(true)) };
-        let (api, text) = (self.bot.api.clone(), Arc::new(StyledText::plain(text)));
+        let text = StyledText::plain(format!("{question}\n\n{outcome}"));
+        let (api, text) = (self.bot.api.clone(), Arc::new(text));
         change_message(move || {
             let (api, text) = (api.clone(), text.clone());
             async move { api.pace.reply(chat, api.edit(chat, message, &text)).await.map_err(SendError::from) }

@@ -43,8 +43,8 @@ pub trait ApprovalDisplay: Send + Sync + 'static {
     /// this id. Returns what names the message. What time may heal is tried again.
     async fn show(&self, id: &str, approval: &ApprovalRequest) -> Result<String, SendError>;
 
-    /// Puts other words in the place of a question, which takes its choices away.
-    fn change(&self, message: &str, text: String) -> Changing;
+    /// Says below a question what came of it, which takes its choices away.
+    fn change(&self, message: &str, question: &str, outcome: &str) -> Changing;
 }
 
 /// Changes a message; whether that is done, or never can be. Best effort: it gives up in time.
@@ -369,7 +369,7 @@ impl<B: ApprovalDisplay> TurnApprovals<B> {
     fn close(&self, settled: &store::ApprovalRow, text: &str, served: Served) {
         let Some(message) = &settled.message else { return };
         let below = words::describe_settled(settled, served, &self.approvals.names);
-        let changing = self.board.change(message, format!("{text}\n\n{below}"));
+        let changing = self.board.change(message, text, &below);
         let (approvals, id) = (self.approvals.clone(), settled.id.clone());
         tokio::spawn(async move {
             // Where others have taken this node's work over, they say it.

@@ -47,9 +47,8 @@ impl ApprovalDisplay for List {
         Ok("message".to_owned())
     }
 
-    fn change(&self, message: &str, text: String) -> Changing {
-        let last = text.lines().last().unwrap_or_default();
-        let (changed, line) = (self.changed.clone(), format!("{message}: {last}"));
+    fn change(&self, message: &str, _: &str, outcome: &str) -> Changing {
+        let (changed, line) = (self.changed.clone(), format!("{message}: {outcome}"));
         Box::pin(async move {
             changed.lock().expect("held shortly").push(line);
             true

@@ -145,7 +145,7 @@ impl ApprovalDisplay for Board {
         Err(SendError::Refused("paper has no buttons".to_owned()))
     }
 
-    fn change(&self, _: &str, _: String) -> Changing {
+    fn change(&self, _: &str, _: &str, _: &str) -> Changing {
         Box::pin(std::future::ready(true))
     }
 }

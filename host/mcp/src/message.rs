@@ -124,7 +124,7 @@ fn parse(text: &str) -> Result<RpcFrame, RefusedMessage> {
     // It tells of something that this server sent, its errors too: two sides that answered each
     // other's would not come to an end.
     if envelope.method.is_none() && envelope.error.is_some() {
-        return Ok(unanswerable(text));
+        return Ok(error_answer(text, &envelope));
     }
     let invalid = |said: &str| ErrorData::invalid_request(said.to_owned(), None);
     let id = match envelope.id {
@@ -142,11 +142,8 @@ fn parse(text: &str) -> Result<RpcFrame, RefusedMessage> {
         return Err(refused(invalid(r#"write "jsonrpc": "2.0""#)));
     }
     let Some(method) = envelope.method else {
-        if id.is_some() && envelope.result.is_some() {
-            if is_too_intricate(text, None) {
-                return Err(without_id(invalid(&too_intricate())));
-            }
-            return Ok(serde_json::from_str(text).map_or(RpcFrame::Ignored, message));
+        if let Some(id) = id.clone().filter(|_| envelope.result.is_some()) {
+            return Ok(result_answer(text, id));
         }
         return Err(refused(invalid("it is neither a request nor a notification nor a response")));
     };
@@ -173,6 +170,30 @@ fn parse(text: &str) -> Result<RpcFrame, RefusedMessage> {
     }
     let wrong = |e: serde_json::Error| ErrorData::invalid_params(describe_fault(&method, &e), None);
     serde_json::from_str(text).map_err(wrong).and_then(request).map_err(refused)
+}
+
+/// A result of the client.
+fn result_answer(text: &str, id: RequestId) -> RpcFrame {
+    if is_too_intricate(text, None) {
+        return unusable_answer(id, too_intricate());
+    }
+    let unusable = |e: serde_json::Error| unusable_answer(id, describe_fault("the result is unreadable", &e));
+    serde_json::from_str(text).map_or_else(unusable, message)
+}
+
+/// An error of the client, which has an id where it answers something.
+fn error_answer(text: &str, envelope: &RpcEnvelope<'_>) -> RpcFrame {
+    let is_ours = envelope.jsonrpc.map(RawValue::get) == Some(r#""2.0""#);
+    match (unanswerable(text), envelope.id.and_then(request_id).filter(|_| is_ours)) {
+        (RpcFrame::Ignored, Some(id)) => unusable_answer(id, "the error is unreadable".to_owned()),
+        (taken, _) => taken,
+    }
+}
+
+/// What stands for an answer that cannot be taken: an error that says why, so that nobody waits for
+/// another one.
+fn unusable_answer(id: RequestId, why: String) -> RpcFrame {
+    message(ClientJsonRpcMessage::error(ErrorData::invalid_request(why, None), Some(id)))
 }
 
 /// A notification, or an error: never answered, however wrong it is.
@@ -310,6 +331,28 @@ mod tests {
         }
     }
 
+    /// Checks that an answer is an error to what waits for it, under its id 7.
+    fn check_unusable(text: &str) {
+        let RpcFrame::Message(taken) = read(text.as_bytes()) else { panic!("{text}: nobody hears of it") };
+        let JsonRpcMessage::Error(error) = *taken else { panic!("{text}: it is no error") };
+        assert_eq!((error.id, error.error.code), (Some(RequestId::Number(7)), ErrorCode::INVALID_REQUEST));
+        assert!(error.error.message.len() <= SAID_BYTES_MAX, "{}", error.error.message.len());
+    }
+
+    #[test]
+    fn an_answer_that_cannot_be_read_ends_what_waits_for_it() {
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        for answer in [
+            format!(r#""result":{{"action":"accept","content":{{"a":{deep}}}}}"#),
+            r#""error":null"#.to_owned(),
+            r#""error":"no""#.to_owned(),
+            r#""error":{"code":"x","message":"no"}"#.to_owned(),
+            format!(r#""error":{{"code":1,"message":"no","data":{deep}}}"#),
+        ] {
+            check_unusable(&format!(r#"{{"jsonrpc":"2.0","id":7,{answer}}}"#));
+        }
+    }
+
     #[test]
     fn what_is_no_message_is_answered_by_its_fault() {
         for text in ["{", "nonsense", "{\"jsonrpc\":\"2.0\",\"id\":1", "\u{0}", "{'a':1}"] {
@@ -444,7 +487,7 @@ mod tests {
             check(&request(method, meta, arguments), ErrorCode::INVALID_PARAMS, Some("7"));
         }
         let answer = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{more}}}"#);
-        check(&answer, ErrorCode::INVALID_REQUEST, None);
+        check_unusable(&answer);
         let told = format!(r#"{{"jsonrpc":"2.0","method":"tools/call","params":{{"arguments":{more}}}}}"#);
         assert!(matches!(read(told.as_bytes()), RpcFrame::Ignored));
     }

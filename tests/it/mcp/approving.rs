@@ -45,6 +45,12 @@ fn a_person_is_asked_while_the_call_waits() -> anyhow::Result<()> {
         (json!({ "result": { "action": "cancel" } }), Some("approval_denied")),
         (json!({ "error": { "code": -32601, "message": "no" } }), Some("approval_required")),
         (json!({ "error": { "code": -32601, "message": "no".repeat(1 << 20) } }), Some("approval_required")),
+        (json!({ "error": "no" }), Some("approval_required")),
+        // More structure than is made values of.
+        (
+            json!({ "result": { "action": "accept", "content": { "a": vec![0; 60_000] } } }),
+            Some("approval_required"),
+        ),
     ] {
         let mut server = Server::start(&home, json!({ "elicitation": {} }))?;
         let id = server.begin("tools/call", write("approved"))?;

@@ -312,12 +312,16 @@ impl<S: ServerHandler + Clone> ConnectionContext<S> {
                 RpcFrame::Refused(refusal) => return refuse(refusal),
                 RpcFrame::Ignored => return text_response(StatusCode::BAD_REQUEST, "the body is no message"),
             };
-            if let Some(arguments) = take_arguments(&mut message) {
-                // It refuses what it cannot hold as values: they go beside it, as text.
+            let arguments = take_arguments(&mut message);
+            // An error may stand for an answer that it would not read.
+            if arguments.is_some() || matches!(message, JsonRpcMessage::Error(_)) {
                 match serde_json::to_vec(&message) {
-                    Ok(without) => bytes = without.into(),
+                    Ok(taken) => bytes = taken.into(),
                     Err(error) => return text_response(StatusCode::BAD_REQUEST, &error.to_string()),
                 }
+            }
+            if let Some(arguments) = arguments {
+                // It refuses what it cannot hold as values: they go beside it, as text.
                 head.extensions.insert(arguments);
             }
             // Within a session it begins none, and is answered as the library answers it.

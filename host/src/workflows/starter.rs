@@ -62,11 +62,14 @@ impl WorkflowService {
                 ErrorCode::PathDenied
             )));
         }
-        // The same for the same message, however often its turn is run.
+        // The same for the same message, however often its turn is run, also where its file has
+        // another id by then.
         let digest = sha256_hex(trigger.asking.turn.as_str().as_bytes());
-        let id = format!("{}-{}", of.workflow.id, &digest[..20]);
+        let known = self.0.store.find_run(&digest[..20]).await?;
+        let is_new = known.is_none();
+        let id = known.unwrap_or_else(|| format!("{}-{}", of.workflow.id, &digest[..20]));
         let mut progress = self.0.went_on.subscribe();
-        if self.0.store.load_run(&id).await?.is_none() {
+        if is_new {
             let begun = match input(of, rest) {
                 Ok(input) => self.begin(of, run_start(id.clone(), input, trigger)).await,
                 Err(why) => Err(StartRefusal::Refused(why)),

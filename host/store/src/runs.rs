@@ -143,6 +143,12 @@ impl Store {
         self.read(move |tx| load_run(tx, &run)).await
     }
 
+    /// The id of the run that is called so, in letters and digits, behind the id of its workflow.
+    pub async fn find_run(&self, name: &str) -> Result<Option<String>> {
+        let found = "SELECT run FROM run WHERE run LIKE ?1 LIMIT 1";
+        self.query_optional(found, [format!("%-{name}")], |row| row.get(0)).await
+    }
+
     /// The latest runs, at most [`RUNS_LISTED_MAX`].
     pub async fn list_runs(&self) -> Result<Vec<ListedRun>> {
         let latest = "SELECT run, workflow, state, owner, EXISTS (

@@ -35,6 +35,26 @@ async fn before_the_message_is_out() -> anyhow::Result<()> {
     answered(&world, &asked).await
 }
 
+/// Its turn is run again, and goes on with the run that it has begun.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn before_the_message_is_out_of_a_file_that_has_another_id_afterwards() -> anyhow::Result<()> {
+    let mut world = World::running(&[ASK]).await?;
+    let gate = world.server.gate(to(BEN), Hold::BeforeEffect);
+    let asked = world.ask("/ask question=one");
+    world.kill_at(gate).await?;
+    let renamed = ASK.replace("workflow: ask-colleague", "workflow: ask-somebody");
+    std::fs::write(world.home.dir().join("offered/0.yaml"), renamed)?;
+    world.start()?;
+    world.answer(&asked, "ask-colleague-").await?;
+    let question = world.said_to(BEN, "5000000001 asks: one").await?;
+    world.reply(BEN, &question, "noon");
+    answered(&world, &asked).await?;
+    assert_eq!(world.texts_to(BEN).len(), 1);
+    let listed = world.home.run(&["workflow", "list", "--json"]).json();
+    assert_eq!(listed["runs"].as_array().map(Vec::len), Some(1), "{listed}");
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn after_the_message_is_out_and_before_its_id_is_noted() -> anyhow::Result<()> {
     for replies_before in [true, false] {

@@ -57,6 +57,8 @@ pub(super) async fn a_run_goes_on_where_it_was_after_a_crash<E: Engine>() {
     assert_eq!((kept.state, kept.output.as_deref(), kept.error), (RunState::Done, Some("\"out\""), None));
     assert_eq!(kept.tasks[0].output.as_deref(), Some("{\"a\":1}"));
     assert_eq!(fixture.store.load_run("w-2").await.expect("it"), None);
+    let found = async |name| fixture.store.find_run(name).await.expect("it");
+    assert_eq!((found("1").await.as_deref(), found("2").await, found("").await), (Some("w-1"), None, None));
 }
 
 pub(super) async fn a_failed_run_is_taken_up_at_its_first_task_that_is_not_done<E: Engine>() {

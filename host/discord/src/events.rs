@@ -128,10 +128,11 @@ async fn judge_interaction(
         return Some(None);
     };
     let interaction = command.command.as_ref()?.interaction.clone();
-    match bot.rules().admit(&command) {
+    let rules = bot.rules();
+    match rules.admit(&command) {
         SenderReply::Serve(_) => {}
         SenderReply::Tell(sender) => {
-            presses::tell_stranger(bot, interaction, sender);
+            presses::tell_stranger(bot, interaction, (sender, &rules.people));
             return Some(None);
         }
         SenderReply::Ignore(why) => {

@@ -1,6 +1,6 @@
 //! Presses of buttons below approvals: decided by the approvals as they come, in anybody's turn;
-//! and what strangers are told who use a command. The person's number is looked at before anything
-//! else.
+//! and what people are told whose command is not taken. The person's number is looked at before
+//! anything else.
 
 use super::acks::ANSWER_MAX;
 use super::api::{BucketWait, RequestBody};
@@ -9,11 +9,15 @@ use super::config::PLATFORM;
 use super::route::Route;
 use super::wire::{ButtonPress, Interaction};
 use cofferdam_chat::outbound::StyledText;
+use cofferdam_chat::people::PeopleRules;
 use cofferdam_chat::people::words::to_stranger;
 use serde_json::{Value, json};
 
 /// Answers that are under way at once; more presses are not answered, and count all the same.
 pub(super) const ANSWERS_AT_ONCE_MAX: usize = 64;
+/// To somebody who is served elsewhere.
+const NOBODY_SERVED_HERE: &str =
+    "The operator has this bot serve nobody in this server; write to it in private.";
 /// Seen by the person whom it answers alone.
 const EPHEMERAL: u64 = 1 << 6;
 
@@ -34,9 +38,17 @@ pub(super) async fn take(bot: &DiscordBot, press: ButtonPress) -> Option<()> {
     Some(())
 }
 
-/// Tells a stranger who uses a command their id; nobody else sees it.
-pub(super) fn tell_stranger(bot: &DiscordBot, interaction: Interaction, stranger: i64) {
-    say(bot, interaction, ephemeral_answer(&to_stranger(PLATFORM, stranger, None)));
+/// Tells somebody whose command is not taken why: a stranger with their id; nobody else sees it.
+pub(super) fn tell_stranger(
+    bot: &DiscordBot,
+    interaction: Interaction,
+    (sender, rules): (i64, &PeopleRules),
+) {
+    let told = match rules.allowed.contains(&sender) {
+        true => NOBODY_SERVED_HERE.to_owned(),
+        false => to_stranger(PLATFORM, sender, None),
+    };
+    say(bot, interaction, ephemeral_answer(&told));
 }
 
 fn ephemeral_answer(text: &str) -> Value {

@@ -52,3 +52,22 @@ async fn a_strangers_command_is_answered_to_them_alone_and_not_run() -> anyhow::
     assert!(!world.home.host("/shared/e").exists());
     world.end(3)
 }
+
+/// Who is served elsewhere is no stranger.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn in_a_guild_where_nobody_is_served_a_command_is_told_that() -> anyhow::Result<()> {
+    const CLOSED: u64 = 1_300_000_000_000_000_001;
+    let world =
+        World::running_with(&format!("guilds = {{ \"{CLOSED}\" = {{ members = \"none\" }} }}")).await?;
+    world.server.open_channel_of(CLOSED, super::world::TOWN);
+    for (user, words) in [(ANN, "serve nobody in this server"), (EVE, "does not know you")] {
+        let made = world.server.invoke(Command::new("help").by(user).channel(super::world::TOWN));
+        let done =
+            world.server.wait_for_interaction(PATIENCE, made.id, |one| one.acknowledged.is_some()).await?;
+        let original = done.original.expect("a message");
+        let said = |sent: &support::discord::SentMessage| sent.message_id == original;
+        let told = world.server.wait_for_message(PATIENCE, said).await?;
+        assert!(told.is_ephemeral() && told.content.contains(words), "{told:?}");
+    }
+    world.end(2)
+}

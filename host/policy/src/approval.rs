@@ -2,6 +2,7 @@
 //! of its rules speaks about a place of a call. The most specific rule decides: a path class before
 //! the argument, the argument before `"*"`. Pure; it asks nobody.
 
+use super::effective::find_list;
 use super::origin::SourceLocation;
 use super::words::{ArgumentClass, PathUse};
 use cofferdam_core::path::GuestPath;
@@ -161,10 +162,14 @@ impl Approvals {
     }
 
     /// The rule about an argument. Where an argument is one thing or a list of them, what is said of
-    /// it is said of each.
+    /// it, or of any item, is said of each, also of one that has a class of its own.
     fn argument(&self, at: &str) -> Option<(&str, &Rule)> {
-        let mut places = std::iter::successors(Some(at), |at| at.strip_suffix("[]"));
-        places.find_map(|at| self.0.get_key_value(at)).map(|(about, rule)| (about.as_str(), rule))
+        let own = self.0.get_key_value(at).map(|(about, rule)| (about.as_str(), rule));
+        own.or_else(|| {
+            let list = find_list(at)?;
+            let any = format!("{list}[]");
+            self.argument(if at == any { list } else { &any })
+        })
     }
 
     fn every_rule(&self) -> Option<(&str, &Rule)> {

@@ -221,6 +221,12 @@ impl ToolPolicy {
     }
 }
 
+/// The list that a place is an item of: `urls` for `urls[0]` and for `urls[]`.
+pub(super) fn find_list(at: &str) -> Option<&str> {
+    let (list, index) = at.strip_suffix(']')?.rsplit_once('[')?;
+    index.bytes().all(|b| b.is_ascii_digit()).then_some(list)
+}
+
 /// A place without the indexes of tuples: `pairs[][0]` becomes `pairs[][]`.
 fn any_item(at: &str) -> String {
     let mut any = String::with_capacity(at.len());

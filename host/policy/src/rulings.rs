@@ -4,7 +4,7 @@
 //! It makes no permit; the judge does, from all of them.
 
 use super::approval::Reason;
-use super::effective::ToolPolicy;
+use super::effective::{ToolPolicy, find_list};
 use super::judge::{Cause, Denial};
 use super::words::{ArgumentClass, PathUse};
 use cofferdam_core::capability::{Access, MountGrant};
@@ -14,6 +14,7 @@ use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ErrorCode;
 use serde_json::Value;
+use std::iter::successors;
 use std::mem::discriminant;
 
 /// What the judge says of one place that nothing is wrong with.
@@ -166,7 +167,7 @@ fn address(policy: &ToolPolicy, at: &str, text: &str) -> Result<Address, Denial>
     let denied = |cause, reason: String| Denial { code: ErrorCode::NetworkDenied, reason, cause };
     let address: Address = text.parse().map_err(|bad| denied(Cause::BadAddress(bad), bad.to_string()))?;
     // Also of each one, where it is given as a list.
-    let argument = at.trim_end_matches("[]");
+    let argument = successors(Some(at), |&at| find_list(at)).last().unwrap_or(at);
     let given = policy.completions.get(argument).and_then(|completion| completion.default.as_deref());
     if given.is_some_and(|given| given != text) {
         let reason =

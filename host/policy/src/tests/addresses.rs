@@ -6,6 +6,9 @@ use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::ToolName;
 use serde_json::{Value, json};
 
+/// An item of a list may have a class of its own.
+const ITEM: &str = "\n\"url[0]\" = { url = \"read\" }\n\"url[0][]\" = { url = \"read\" }";
+
 /// A tool that asks two hosts, with these lines after `[arguments]`.
 fn policy(lines: &str) -> ToolPolicy {
     let network = r#"network = { hosts = ["a.example", "b.example"], methods = ["GET"], bytes = "1 MiB" }"#;
@@ -44,6 +47,11 @@ fn a_rule_about_an_address_is_about_each_of_a_list_of_them() {
     }
     let inner = policy(&format!("{ONE_OR_SOME}\n[approval]\nurl = \"always\"\n\"url[][]\" = \"always\""));
     assert_eq!(said(&inner, json!({ "url": [["https://a.example/x"]] })), "ask: url[][]");
+    for (rule, expected) in [("url", "ask: url"), ("\"url[]\"", "ask: url[]"), ("\"url[0]\"", "ask: url[0]")]
+    {
+        let asks = policy(&format!("{ONE_OR_SOME}{ITEM}\n[approval]\n{rule} = \"always\""));
+        assert_eq!(said(&asks, json!({ "url": ["https://a.example/x"] })), expected, "{rule}");
+    }
 }
 
 #[test]
@@ -53,20 +61,21 @@ fn an_address_that_the_policy_gives_is_the_only_one_in_a_list_too() {
         "{ url = \"read\", default = \"https://a.example/x\" }",
         1,
     );
-    let gives = policy(&given);
-    for (url, permitted) in [
-        (json!(null), true),
-        (json!("https://a.example/x"), true),
-        (json!(["https://a.example/x"]), true),
-        (json!("https://b.example/y"), false),
-        (json!(["https://b.example/y"]), false),
-        (json!([["https://a.example/z"]]), false),
-    ] {
-        let expected = if permitted {
-            "permit"
-        } else {
-            "deny: the policy of t gives the address of url; leave url out"
-        };
-        assert_eq!(said(&gives, json!({ "url": url })), expected, "{url}");
+    for gives in [policy(&given), policy(&format!("{given}{ITEM}"))] {
+        for (url, permitted) in [
+            (json!(null), true),
+            (json!("https://a.example/x"), true),
+            (json!(["https://a.example/x"]), true),
+            (json!("https://b.example/y"), false),
+            (json!(["https://b.example/y"]), false),
+            (json!([["https://a.example/z"]]), false),
+        ] {
+            let expected = if permitted {
+                "permit"
+            } else {
+                "deny: the policy of t gives the address of url; leave url out"
+            };
+            assert_eq!(said(&gives, json!({ "url": url })), expected, "{url}");
+        }
     }
 }

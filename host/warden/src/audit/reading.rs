@@ -59,6 +59,10 @@ fn record(text: &str, value: &Value) -> LineKind {
         Ok(record) => record,
         Err(e) => return LineKind::Foreign(one_line(&e.to_string(), 200)),
     };
+    // Nothing could follow it, and no log comes so far.
+    if record.seq == u64::MAX {
+        return LineKind::Foreign(format!("no record has seq {}", u64::MAX));
+    }
     // Flattened structs cannot deny unknown fields; a record written back shows what was not read.
     match serde_json::to_value(&record) {
         Ok(written) if written == *value => LineKind::Record(Box::new(record)),

@@ -184,6 +184,18 @@ fn more_files_than_are_listed_are_reported() {
 }
 
 #[test]
+fn a_record_that_none_could_follow_is_none() {
+    let fixture = Fixture::with(2);
+    fixture.edit(ACTIVE, |lines| {
+        let last = lines[1].replacen("\"seq\":2,", &format!("\"seq\":{},", u64::MAX), 1);
+        *lines = vec![last; 2];
+    });
+    let Verification::Bad { record, .. } = fixture.files_alone(&[ACTIVE], &[]) else { panic!("sound") };
+    let fault = RecordFault::NotARecord(format!("no record has seq {}", u64::MAX));
+    assert_eq!(record, BadRecord { line: 1, seq: 1, fault });
+}
+
+#[test]
 fn signed_heads_are_found_in_the_chain_or_missed() {
     let fixture = three();
     let key = SecretKey::generate().expect("random");

@@ -95,11 +95,20 @@ fn a_cut_a_rewritten_and_a_forged_log_are_found() {
     bad("a statement of what never was", "its signature is not");
     fs::write(signatures(&home), format!("{statements}garbage\n")).expect("writable");
     bad("garbage", "signatures BAD at line 2");
+    fs::write(signatures(&home), &statements[..40]).expect("writable");
+    bad("nothing but a torn statement", "there is no statement");
     fs::write(signatures(&home), "").expect("writable");
     bad("no statement", "there is no statement");
     fs::remove_file(signatures(&home)).expect("there");
     bad("no file of statements", "signatures BAD of audit.signatures.jsonl: there is no statement");
     refused(&verify(&home, &["--signatures", "named.jsonl"]), &["cannot open named.jsonl"]);
+    // A crash tears the last one, and the next takes its place.
+    fs::write(signatures(&home), format!("{statements}{}", &statements[..40])).expect("writable");
+    let ran = verify(&home, &[]);
+    let torn = "notice: line 2 of the signed heads was torn by a crash after 40 bytes";
+    assert!(ran.code == Some(0) && ran.stdout.contains(torn), "{ran:?}");
+    let json = line(&verify(&home, &["--json"]));
+    assert_eq!(json["signed"]["torn"], serde_json::json!({ "line": 2, "bytes": 40 }));
     // Another key's statement of the same head.
     assert_eq!(home.run(&["audit", "keygen", "--out", "other.pem"]).code, Some(0));
     let other = home.run(&["audit", "sign", "--key", "other.pem"]).stdout;

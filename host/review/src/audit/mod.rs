@@ -14,7 +14,9 @@ pub use filter::Filter;
 pub use glob::PathPattern;
 pub use replay::{RebuiltArguments, Unreplayable, differences, outcome_word, rebuild};
 pub use row::{entry_json, entry_text, row};
-pub use verify::{BadStatement, bad_json, bad_text, format_sound, format_sound_json, statements};
+pub use verify::{
+    BadStatement, SignedHeads, bad_json, bad_text, format_sound, format_sound_json, statements,
+};
 pub use when::TimeBound;
 
 use std::path::Path;

@@ -26,26 +26,40 @@ impl BadStatement {
     }
 }
 
-/// The statements of a file, at least one, unless one of them is not believed.
+/// The statements of a file, all believed.
+pub struct SignedHeads {
+    /// At least one.
+    pub statements: Vec<Statement>,
+    /// What a crash left of one more.
+    pub torn: Option<TornEnd>,
+}
+
+/// The statements of a file, at least one, unless one of them is not believed. What a crash left at
+/// the end says nothing, and is none.
 ///
 /// # Errors
 /// The first that is not, or that there is none.
 pub fn statements(
     file: &Path,
-    lines: Vec<Result<Statement, Forged>>,
-) -> Result<Vec<Statement>, BadStatement> {
+    mut lines: Vec<Result<Statement, Forged>>,
+) -> Result<SignedHeads, BadStatement> {
     let bad = |line, what: String| BadStatement { file: name(file), line, what };
+    let torn = match lines.last() {
+        Some(Err(Forged::Torn(bytes))) => Some(TornEnd { line: lines.len() as u64, bytes: *bytes }),
+        _ => None,
+    };
+    lines.truncate(lines.len() - usize::from(torn.is_some()));
     if lines.is_empty() {
         return Err(bad(None, "there is no statement, so nothing is proven".to_owned()));
     }
     let believed =
         (1..).zip(lines).map(|(at, line)| line.map_err(|forged| bad(Some(at), forged.to_string())));
-    believed.collect()
+    Ok(SignedHeads { statements: believed.collect::<Result<_, _>>()?, torn })
 }
 
 /// What a sound log holds, for people; `kept` is the head that a person gave, `signed` are the
 /// statements that were believed.
-pub fn format_sound(report: &Report, kept: Option<&Head>, signed: Option<&[Statement]>) -> String {
+pub fn format_sound(report: &Report, kept: Option<&Head>, signed: Option<&SignedHeads>) -> String {
     let Report { records, recovered, intents_open, torn, head, .. } = report;
     let mut text = format!("audit ok: {records} records, head {head}");
     let mut line = |words: String| {
@@ -78,7 +92,13 @@ pub fn format_sound(report: &Report, kept: Option<&Head>, signed: Option<&[State
     if report.unchecked > 0 {
         line(format!("notice: heads from before the first record here, not checked: {}", report.unchecked));
     }
-    if let Some(statements) = signed
+    if let Some(TornEnd { line: at, bytes }) = signed.and_then(|signed| signed.torn) {
+        line(format!(
+            "notice: line {at} of the signed heads was torn by a crash after {bytes} bytes; the next signature \
+             takes its place"
+        ));
+    }
+    if let Some(SignedHeads { statements, .. }) = signed
         && let Some(newest) = statements.iter().max_by_key(|s| s.seq)
     {
         line(format!(
@@ -102,11 +122,11 @@ pub fn format_sound(report: &Report, kept: Option<&Head>, signed: Option<&[State
 }
 
 /// The same in JSON.
-pub fn format_sound_json(report: &Report, signed: Option<&[Statement]>) -> Value {
-    let signed = signed.map(|statements| {
+pub fn format_sound_json(report: &Report, signed: Option<&SignedHeads>) -> Value {
+    let signed = signed.map(|SignedHeads { statements, torn }| {
         let newest = statements.iter().max_by_key(|s| s.seq);
         let newest = newest.map(|s| json!({ "seq": s.seq, "sha256": s.sha256, "time": s.time }));
-        json!({ "statements": statements.len(), "newest": newest })
+        json!({ "statements": statements.len(), "newest": newest, "torn": torn })
     });
     json!({
         "ok": true, "records": report.records, "head": report.head, "recovered": report.recovered,

@@ -178,7 +178,7 @@ fn check_log(
         };
         match statements(file, lines) {
             Ok(found) => {
-                kept.extend((1..).zip(&found).map(|(line, statement)| Kept {
+                kept.extend((1..).zip(&found.statements).map(|(line, statement)| Kept {
                     head: statement.head(),
                     by: Witness::Statement { line },
                 }));
@@ -190,8 +190,8 @@ fn check_log(
     kept.extend(arguments.head.clone().map(|head| Kept { head, by: Witness::Person }));
     Ok(match audit::verify_told(log, &kept, told)? {
         Verification::Sound(report) => CheckedChain {
-            text: format_sound(&report, arguments.head.as_ref(), signed.as_deref()),
-            json: format_sound_json(&report, signed.as_deref()),
+            text: format_sound(&report, arguments.head.as_ref(), signed.as_ref()),
+            json: format_sound_json(&report, signed.as_ref()),
             report: Some(report),
         },
         Verification::Bad { file, record } => {

@@ -109,10 +109,15 @@ fn drop_torn(file: &File) -> io::Result<()> {
         return Ok(());
     }
     let torn = last.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
-    let fragment = &last[torn..];
     // A file of something else, named by mistake, keeps what it has.
-    if !(fragment.starts_with(LINE_START) || LINE_START.starts_with(fragment)) {
+    if !can_be_torn(&last[torn..]) {
         return Err(io::Error::other("it does not end as a file of statements does"));
     }
     file.set_len(start + torn as u64)
+}
+
+/// Whether bytes without a newline can be what a crash left of a statement.
+pub(super) fn can_be_torn(fragment: &[u8]) -> bool {
+    fragment.len() as u64 <= TORN_BYTES_MAX
+        && (fragment.starts_with(LINE_START) || LINE_START.starts_with(fragment))
 }

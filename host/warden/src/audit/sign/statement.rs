@@ -3,9 +3,11 @@
 //! A statement that differs in a byte from what was signed and written is refused.
 
 use super::super::Head;
-use super::super::lines::PositionedReader;
+use super::super::lines::{LineEnd, PositionedReader};
+use super::super::reading::{self, LineKind};
 use super::super::{AuditError, open};
 use super::key::{PublicKey, SecretKey};
+use super::signer::can_be_torn;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cofferdam_core::json::parse_strict;
@@ -45,6 +47,9 @@ pub enum Forged {
     /// The signature is not over this.
     #[error("its signature is not of this key over these values: one of them was changed")]
     BadSignature,
+    /// The file ends within the line, as a crash leaves one: so many bytes, which say nothing.
+    #[error("a crash tore it after {0} bytes")]
+    Torn(u64),
 }
 
 impl Statement {
@@ -95,7 +100,12 @@ pub fn read(path: &Path, key: &PublicKey) -> Result<Vec<Result<Statement, Forged
             return Err(super::StatementsError::TooMany(path.to_owned()).into());
         }
         let text = std::str::from_utf8(line.bytes).map_err(|_| Forged::NotAStatement);
-        found.push(text.and_then(|text| Statement::check(text, key)));
+        let checked = text.and_then(|text| Statement::check(text, key));
+        // As in the log itself, what is whole JSON was not torn.
+        let is_torn = line.end == LineEnd::EndOfFile
+            && can_be_torn(line.bytes)
+            && matches!(reading::read(line.bytes), LineKind::Torn(_));
+        found.push(if is_torn { Err(Forged::Torn(line.len)) } else { checked });
     }
     Ok(found)
 }

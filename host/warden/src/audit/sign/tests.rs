@@ -232,6 +232,27 @@ fn a_torn_statement_is_taken_back_and_another_files_end_is_not() {
 }
 
 #[test]
+fn a_torn_end_is_told_from_a_changed_one() {
+    let (dir, _, key) = with_key();
+    let file = dir.path().join("signatures.jsonl");
+    let line = Statement::sign(&key, &head(1), TIME.into()).line();
+    let last = |end: &str| {
+        fs::write(&file, format!("{line}\n{end}")).expect("writes");
+        let mut found = read(&file, &key.public()).expect("reads");
+        assert_eq!((found.len(), found[0].is_ok()), (2, true), "{end}");
+        found.pop().expect("two")
+    };
+    for cut in [1, 5, 20, line.len() - 1] {
+        assert_eq!(last(&line[..cut]), Err(Forged::Torn(cut as u64)));
+    }
+    assert!(last(&line).is_ok(), "only its newline is missing");
+    let spaced = line.replacen("\"seq\":1", "\"seq\": 1", 1);
+    for changed in [spaced.as_str(), "garbage", &format!("{}\n", &line[..20])] {
+        assert_eq!(last(changed), Err(Forged::NotAStatement), "{changed}");
+    }
+}
+
+#[test]
 fn more_statements_than_are_held_are_reported() {
     let (dir, _, key) = with_key();
     let file = dir.path().join("signatures.jsonl");

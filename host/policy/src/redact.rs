@@ -38,13 +38,25 @@ fn depth(value: &Value) -> usize {
 fn redact_object(object: &Map<String, Value>, policy: Option<&ToolPolicy>) -> Value {
     let mut shown = Map::new();
     for (key, value) in object.iter().take(ARGUMENTS_MAX) {
-        let name = cofferdam_core::text::one_line(key, 80);
-        shown.insert(name, redact_at(key, value, policy));
+        insert_apart(&mut shown, key, redact_at(key, value, policy));
     }
     if object.len() > ARGUMENTS_MAX {
-        shown.insert("…".into(), json!(object.len() - ARGUMENTS_MAX));
+        insert_apart(&mut shown, "…", json!(object.len() - ARGUMENTS_MAX));
     }
     Value::Object(shown)
+}
+
+/// Adds a value under its name, bounded. Of names that read alike then, each further one has a part
+/// of its SHA-256 besides.
+fn insert_apart(shown: &mut Map<String, Value>, key: &str, value: Value) {
+    let mut name = cofferdam_core::text::one_line(key, 80);
+    let mut sha256 = sha256_hex(key.as_bytes());
+    while shown.contains_key(&name) {
+        name = format!("{} {}", cofferdam_core::text::one_line(key, 80), &sha256[..16]);
+        // For a name that was chosen to be that one.
+        sha256 = sha256_hex(sha256.as_bytes());
+    }
+    shown.insert(name, value);
 }
 
 /// More arguments than this are counted, not listed.
@@ -72,14 +84,13 @@ fn redact_at(at: &str, value: &Value, policy: Option<&ToolPolicy>) -> Value {
             Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
             Value::String(_) => digest_of(value),
             Value::Array(_) => redact_items(at, value, policy),
-            Value::Object(fields) => fields
-                .iter()
-                .take(ARGUMENTS_MAX)
-                .map(|(k, v)| {
-                    (cofferdam_core::text::one_line(k, 80), redact_at(&format!("{at}.{k}"), v, policy))
-                })
-                .collect::<Map<_, _>>()
-                .into(),
+            Value::Object(fields) => {
+                let mut shown = Map::new();
+                for (key, value) in fields.iter().take(ARGUMENTS_MAX) {
+                    insert_apart(&mut shown, key, redact_at(&format!("{at}.{key}"), value, policy));
+                }
+                Value::Object(shown)
+            }
         },
     }
 }
@@ -174,6 +185,22 @@ mod tests {
         assert!(name.len() <= 80 && told["sha256"].is_string(), "{shown}");
         let short = redact(&json!({ "k": { "n": 1 } }), None);
         assert_eq!(short, json!({ "k": { "n": 1 } }));
+    }
+
+    #[test]
+    fn names_that_read_alike_are_each_kept() {
+        let long = |end: &str| format!("{}{end}", "k".repeat(100));
+        // The name that the second one gets is given, too.
+        let shown = redact(&json!({ "a ": 1, "a\u{202e}": 2 }), None);
+        let taken = shown.as_object().and_then(|shown| shown.keys().max()).expect("two").clone();
+        let arguments = json!({ long("a"): 1, long("b"): 2, "a ": 3, "a\u{202e}": 4, taken: 5 });
+        for (given, at) in [(arguments.clone(), ""), (json!({ "in": arguments }), "/in")] {
+            let shown = redact(&given, None);
+            let fields = shown.pointer(at).and_then(Value::as_object).expect("an object");
+            let mut told: Vec<_> = fields.values().filter_map(Value::as_u64).collect();
+            told.sort_unstable();
+            assert_eq!(told, [1, 2, 3, 4, 5], "{shown}");
+        }
     }
 
     #[test]

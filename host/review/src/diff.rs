@@ -8,7 +8,7 @@ mod subject;
 
 pub use subject::Subject;
 
-use cofferdam_core::capability::{Access, Interface};
+use cofferdam_core::capability::{Access, Interface, ScratchGrant};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ToolName;
 use cofferdam_policy::{
@@ -87,14 +87,20 @@ impl DiffSubjects<'_> {
         self.mounts(old, new);
         self.interfaces(old, new);
         network::network(self, old, new);
-        let scratch = |p: &ToolPolicy| p.grants.scratch.as_ref().map(|s| (s.bytes, s.files));
-        if scratch(old) != scratch(new) {
-            let more = scratch(new).is_some_and(|(bytes, files)| {
-                scratch(old).is_none_or(|(had, count)| bytes > had || files > count)
+        let (had, has) = (&old.grants.scratch, &new.grants.scratch);
+        if had != has {
+            // Under another name the guest finds its files elsewhere, as nobody has seen it run.
+            let more = has.as_ref().is_some_and(|has| {
+                had.as_ref().is_none_or(|had| {
+                    has.bytes > had.bytes || has.files > had.files || has.guest != had.guest
+                })
             });
             let direction = if more { Direction::Widens } else { Direction::Narrows };
-            let shown = |p: &ToolPolicy| scratch(p).map(|(bytes, files)| format!("{bytes}, {files} files"));
-            self.push(direction, Subject::Scratch, shown(old), shown(new));
+            let shown = |scratch: &ScratchGrant| {
+                let ScratchGrant { guest, bytes, files } = scratch;
+                format!("{guest}, {bytes}, {files} files")
+            };
+            self.push(direction, Subject::Scratch, had.as_ref().map(shown), has.as_ref().map(shown));
         }
         self.arguments(old, new);
         self.completions(old, new);

@@ -236,6 +236,25 @@ fn what_is_asked_about_less_for_its_class_or_default_is_wider() {
 }
 
 #[test]
+fn another_scratch_folder_is_told_with_its_name() {
+    let with = |guest: &str, files: u32| {
+        let line = format!("scratch = {{ guest = \"{guest}\", bytes = \"2 MiB\", files = {files} }}\n");
+        set(&format!("{PROFILE}{line}"), TOOL)
+    };
+    let old = with("/scratch", 100);
+    for (new, direction, shown) in [
+        (with("/work", 100), "widens", "/work, 2 MiB, 100 files"),
+        (with("/scratch", 101), "widens", "/scratch, 2 MiB, 101 files"),
+        (with("/scratch", 99), "narrows", "/scratch, 2 MiB, 99 files"),
+        (set(PROFILE, TOOL), "narrows", "none"),
+    ] {
+        let told: Vec<_> = diff(&old, &new).iter().map(ToString::to_string).collect();
+        assert_eq!(told, [format!("{direction}: t: scratch: /scratch, 2 MiB, 100 files → {shown}")]);
+    }
+    assert!(diff(&old, &with("/scratch", 100)).is_empty());
+}
+
+#[test]
 fn a_tool_that_is_called_harmless_is_wider() {
     let reading = |safety: &str| {
         let profile = "schema = 1\nprofile = \"p\"\nwhy = \"w\"\nmounts = []\n";

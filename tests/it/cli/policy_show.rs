@@ -93,6 +93,37 @@ fn every_part_stands_where_it_is_said_to() {
 }
 
 #[test]
+fn what_a_foreign_component_is_run_with_is_shown() {
+    let profile = "schema = 1\nprofile = \"p\"\nwhy = \"w\"\nmounts = [ { guest = \"/shared\", access = \"atomic-write\" } ]\n\
+                   scratch = { guest = \"/scratch\", bytes = \"2 MiB\", files = 100 }\n";
+    let tool = format!(
+        "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = {{ file = \"t.wasm\", sha256 = \"{}\" }}\n\
+         imports = \"strict\"\nsafety = \"side-effecting\"\nwhy = \"w\"\n\
+         [arguments]\npath = {{ path = \"write\", default = \"/shared/a\" }}\n\
+         [command]\nsummary = \"a\\u202Eb\"\nargv = [\"t\", \"--all\"]\n[command.schema.path]\ntype = \"string\"\noptional = true\n\
+         [outputs]\n\"out.txt\" = {{ to = \"path\" }}\n",
+        "a".repeat(64)
+    );
+    let home = Home::new().policy("profiles/p.toml", profile).policy("tools/t.toml", &tool);
+    let shown = home.run(&["policy", "show", "t"]).stdout;
+    let row = |start: &str| shown.lines().find(|row| row.starts_with(start)).expect(start);
+    let entry = row("  entry {\"command\":{");
+    for part in
+        [r#""argv":["t","--all"]"#, r#""summary":"a\u202eb""#, r#""name":"out.txt""#, r#""to":"path""#]
+    {
+        assert!(entry.contains(part), "{part}: {entry}");
+    }
+    assert!(entry.ends_with("  tools/t.toml:4"), "{entry}");
+    assert!(row("  imports strict ").ends_with(" tools/t.toml:4"));
+    assert!(row("  scratch /scratch 2 MiB, 100 files ").ends_with(" profiles/p.toml"));
+    let json = line(&home.run(&["policy", "show", "t", "--json"]));
+    let tool = &json["tools"][0];
+    assert_eq!((&tool["imports"], &tool["scratch"]["guest"]), (&json!("strict"), &json!("/scratch")));
+    assert_eq!(tool["entry"]["command"]["outputs"][0]["name"], "out.txt");
+    assert_eq!(tool["arguments"][0]["completion"], json!({ "default": "/shared/a" }));
+}
+
+#[test]
 fn the_hash_of_all_files_is_what_sha256sum_gives() {
     let home = Home::new().own_policies();
     let shown = line(&home.run(&["policy", "show", "--json"]));

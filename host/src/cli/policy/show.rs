@@ -5,8 +5,10 @@ use super::super::{Exit, Output};
 use crate::config::Config;
 use crate::gateway;
 use anyhow::bail;
-use cofferdam_core::text::one_line;
+use cofferdam_core::capability::ScratchGrant;
+use cofferdam_core::text::{escape_deceptive_json, one_line};
 use cofferdam_policy::{ComponentSource, PolicySet, SourceLocation, ToolPolicy, spell_word};
+use cofferdam_review::report::describe_entry;
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -81,18 +83,22 @@ fn as_json(config: &Config, policy: &ToolPolicy) -> Value {
     let argument = |place: &String| {
         let class = policy.class(place);
         let line = policy.argument_line(place).unwrap_or(policy.arguments_line);
-        json!({ "name": place, "class": class, "at": { "file": policy.file, "line": line } })
+        let completion = policy.completions.get(place);
+        json!({ "name": place, "class": class, "completion": completion, "at": { "file": policy.file, "line": line } })
     };
     json!({
         "tool": policy.tool,
         "why": { "text": policy.why, "at": at.why },
         "safety": { "value": policy.safety, "at": at.safety },
         "component": { "source": policy.component.describe(), "sha256": component_sha256(config, policy), "at": at.component },
+        "entry": policy.entry,
+        "imports": policy.imports,
         "profile": { "name": policy.profile, "at": at.profile, "why": { "text": at.profile_why, "at": at.profile_why_at } },
         "mounts": mounts
             .map(|(mount, at)| json!({ "guest": mount.guest, "access": mount.access, "at": at }))
             .collect::<Vec<_>>(),
         "interfaces": interfaces.map(|(name, at)| json!({ "name": name, "at": at })).collect::<Vec<_>>(),
+        "scratch": policy.grants.scratch,
         "network": policy.grants.network.as_ref().zip(at.network.as_ref()).map(|(network, at)| json!({
             "hosts": network.hosts, "methods": network.methods, "bytes": network.bytes, "headers": network.headers,
             "at": at.whole,
@@ -120,11 +126,21 @@ fn rows(config: &Config, policy: &ToolPolicy) -> Vec<(String, String)> {
         (format!("  profile {}", text(&policy.profile)), at.profile.to_string()),
         (format!("    why {}", text(&at.profile_why)), at.profile_why_at.to_string()),
     ];
+    if let Some(entry) = describe_entry(policy) {
+        rows.push((format!("  entry {}", escape_deceptive_json(&entry)), at.component.to_string()));
+    }
+    if policy.component != ComponentSource::Builtin {
+        rows.push((format!("  imports {}", spell_word(&policy.imports)), at.component.to_string()));
+    }
     for (mount, at) in policy.grants.mounts.iter().zip(&at.access) {
         rows.push((format!("  mount {} {}", mount.guest, mount.access.as_str()), at.to_string()));
     }
     for (interface, at) in policy.grants.interfaces.iter().zip(&at.interfaces) {
         rows.push((format!("  interface {}", interface.as_str()), at.to_string()));
+    }
+    if let Some(ScratchGrant { guest, bytes, files }) = &policy.grants.scratch {
+        let row = format!("  scratch {guest} {bytes}, {files} files");
+        rows.push((row, at.profile_why_at.file.to_string()));
     }
     if let (Some(network), Some(at)) = (&policy.grants.network, &at.network) {
         rows.push((format!("  {}", text(&network.describe())), at.whole.to_string()));

@@ -20,7 +20,7 @@ const PROFILE: &str = "schema = 1\nprofile = \"p\"\nwhy = \"w\"\nmounts = [ { gu
 const TOOL: &str = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"builtin\"\nsafety = \"side-effecting\"\nwhy = \"w\"\n\
                     [arguments]\npath = { path = \"write\", home = \"/shared\" }\nfrom = { path = \"read\", default = \"/tmp\" }\n\
                     dir = { path = \"write-below\" }\n\"paths[]\" = { path = \"read\" }\n\"moves[].to\" = { path = \"write\" }\n\
-                    content = \"content\"\n\"edits[].new\" = \"content\"\nnote = \"value\"\n";
+                    content = \"content\"\n\"edits[].new\" = \"content\"\nnote = \"value\"\n\"note.at[]\" = { path = \"write\" }\n";
 
 static POLICY: LazyLock<ToolPolicy> = LazyLock::new(|| {
     let set =
@@ -137,8 +137,21 @@ fn staged(paths: &[(String, bool)], wanted: &str) -> bool {
 /// Why the rules deny this value, if they do, and the paths for writing (`true`) or writing below.
 fn walk(at: &str, value: &Value, reasons: &mut Vec<String>, writes: &mut Vec<(String, bool)>) {
     let (how, optional) = match at {
-        "content" | "edits[].new" | "note" => return,
-        "path" | "moves[].to" => ("write", true),
+        "content" | "edits[].new" => return,
+        "note" => {
+            // Only what has a class of its own within it is judged.
+            for (name, value) in value.as_object().into_iter().flatten() {
+                match (name.as_str(), value) {
+                    ("at[]", item) => walk("note.at[]", item, reasons, writes),
+                    ("at", Value::Array(items)) => {
+                        items.iter().for_each(|item| walk("note.at[]", item, reasons, writes));
+                    }
+                    _ => {}
+                }
+            }
+            return;
+        }
+        "path" | "moves[].to" | "note.at[]" => ("write", true),
         "from" | "paths[]" => ("read", true),
         "dir" => ("below", true),
         _ => ("", false),
@@ -175,7 +188,8 @@ fn walk(at: &str, value: &Value, reasons: &mut Vec<String>, writes: &mut Vec<(St
 
 /// The arguments with every text that must not show replaced by one that can be found again.
 fn hide(at: &str, value: &Value, policy: Option<&ToolPolicy>) -> Value {
-    let shown = policy.is_some() && ["path", "moves[].to", "from", "paths[]", "dir", "note"].contains(&at);
+    let shown = policy.is_some()
+        && ["path", "moves[].to", "from", "paths[]", "dir", "note", "note.at[]"].contains(&at);
     match value {
         Value::String(_) if !shown => json!(SECRET),
         // What is no text at such a place is a digest as a whole.

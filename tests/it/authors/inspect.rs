@@ -327,3 +327,17 @@ fn pinning_writes_the_hash_and_the_component_and_nothing_else() {
     assert_eq!(home.run(&["policy", "check", "hello/policies"]).code, Some(0));
     refused(&inspect(&home, &[&guest("minimal"), "--pin", "none.toml"]), &["cannot read none.toml"]);
 }
+
+#[test]
+fn a_folder_of_policies_is_not_pinned_in() {
+    let home = Home::new();
+    assert_eq!(home.run(&["tool", "new", "hello"]).code, Some(0));
+    let pin = |policy: &str| inspect(&home, &[&guest("minimal"), "--pin", policy]);
+    let said = ["cannot pin in hello/policies: it is not a file", "name the tool's policy file"];
+    refused(&pin("hello/policies"), &said);
+    assert_eq!(pin("hello/policies/tools/hello.toml").code, Some(0));
+    // Its policy pins these very bytes now, and there is a place beside the folder.
+    home.file("hello/hello.wasm", b"mine");
+    refused(&pin("hello/policies"), &said);
+    assert_eq!(std::fs::read(home.dir().join("hello/hello.wasm")).expect("there"), b"mine");
+}

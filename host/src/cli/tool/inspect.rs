@@ -37,6 +37,13 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     if let Some(missing) = chosen.filter(|path| !path.exists()) {
         bail!("cannot read {}: there is no such file or folder", missing.display());
     }
+    // The component lies beside the file that pins it, which a folder does not say.
+    if let Some(other) = arguments.pin.as_deref().filter(|path| !path.is_file()) {
+        bail!(
+            "cannot pin in {}: it is not a file; name the tool's policy file, e.g. policies/tools/hello.toml",
+            other.display()
+        );
+    }
     let (policy, mut problems) = match candidate.policy(chosen) {
         Ok(policy) => {
             let problems = candidate.problems(&policy);

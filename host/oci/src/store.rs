@@ -174,9 +174,13 @@ impl Writing<'_> {
     fn put(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let partial = path.with_extension(PARTIAL);
         let mut file = File::options().create_new(true).write(true).mode(0o600).open(&partial)?;
-        file.write_all(bytes)?;
-        file.sync_data()?;
-        std::fs::rename(partial, path)
+        let written = file.write_all(bytes).and_then(|()| file.sync_data());
+        let put = written.and_then(|()| std::fs::rename(&partial, path));
+        if put.is_err() {
+            // On a full disk it would take the room that is missing.
+            let _ = std::fs::remove_file(&partial);
+        }
+        put
     }
 
     fn sync(&self) -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! What is kept is what was fetched, or it is not had.
 
-use super::{Store, StoreError};
+use super::{PARTIAL, Store, StoreError};
 use crate::fetch::Fetched;
 use crate::signature::Signature;
 use base64::Engine;
@@ -146,4 +146,15 @@ fn what_was_left_halfway_is_none_and_is_removed() {
     assert_eq!(store.component(&fetched.reference, None).expect("whole"), COMPONENT);
     let kept = |kind: &str| format!("sha256-{}.{kind}", digest.hex());
     assert_eq!(names(dir.path()), ["lock".to_owned(), kept("json"), kept("signatures"), kept("wasm")]);
+}
+
+#[test]
+fn what_cannot_be_kept_leaves_no_file_halfway() {
+    let (dir, store) = store(100);
+    let fetched = fetched(COMPONENT);
+    let writing = store.begin_write().expect("writable");
+    // No file takes the place of a folder.
+    std::fs::create_dir(store.file(fetched.reference.digest())).expect("writable");
+    writing.keep(&fetched).expect_err("a folder is in its place");
+    assert!(names(dir.path()).iter().all(|name| !name.ends_with(PARTIAL)), "{:?}", names(dir.path()));
 }

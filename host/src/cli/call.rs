@@ -1,7 +1,7 @@
 //! `cofferdam call`: one call from the command line; the result is one line of JSON on stdout.
 
-use super::Exit;
 use super::approving::ApproveAll;
+use super::{Exit, spell_path};
 use crate::config::Config;
 use crate::gateway::{self, Gateway, ReadScope, Role};
 use anyhow::Context;
@@ -169,7 +169,7 @@ pub(super) fn this_user(channel: &str) -> Caller {
 pub(super) fn attach(gateway: &Gateway, config: &Config, files: &[PathBuf]) -> anyhow::Result<Attachments> {
     let mut intake = Intake::new(&gateway.blobs, &config.attachments);
     for file in files {
-        take(&mut intake, file).with_context(|| format!("cannot attach {}", file.display()))?;
+        take(&mut intake, file).with_context(|| format!("cannot attach {}", spell_path(file)))?;
     }
     Ok(intake.finish())
 }

@@ -35,13 +35,14 @@ use crate::log;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use cofferdam_core::secret::Secret;
+use cofferdam_core::text::escape_deceptive;
 use cofferdam_warden::sandbox::workers;
 use named_stdout::{NamedStdout, stdout};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use tracing::Level;
@@ -246,6 +247,11 @@ fn raise_descriptor_limit() {
 /// A line on stderr, for the person at the terminal.
 fn tell(line: &str) {
     log::say(Level::INFO, line);
+}
+
+/// A path that may be a stranger's words, in a line for a terminal.
+fn spell_path(path: &Path) -> String {
+    escape_deceptive(&path.display().to_string()).into_owned()
 }
 
 /// Whether an error is that nobody reads our output any more. Sockets of gateways and databases

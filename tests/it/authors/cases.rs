@@ -262,3 +262,23 @@ fn a_case_that_fails_by_a_crash_says_what_was_printed_last() {
     let ran = test(&home, "hostile", &[("a.json", &text)], &["--policy", &policy]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "ok    a\n1 passed, 0 failed\n"), "{ran:?}");
 }
+
+#[test]
+fn what_a_stranger_calls_files_of_cases_is_spelled_out() {
+    let home = Home::new();
+    let (name, spelled) = ("a\u{1b}[2J\u{202e}.json", r"/a\u{1b}[2J\u{202e}.json");
+    let fails = [(name, r#"{ "name": "fails", "expect": { "error": "not_found" } }"#)];
+    let ran = test(&home, "minimal", &fails, &[]);
+    assert!(ran.code == Some(1) && ran.stdout.contains(&format!("{spelled})\n")), "{ran:?}");
+    let ran = test(&home, "minimal", &fails, &["--json"]);
+    assert!(!ran.stdout.contains('\u{202e}'), "{ran:?}");
+    let json = ran.json();
+    let file = json["cases"][0]["file"].as_str().expect("a path");
+    assert!(file.ends_with(name), "a program reads the name as it is: {file:?}");
+    refused(&test(&home, "minimal", &[(name, "{}")], &[]), &[&format!("{spelled}: missing field")]);
+    let attached = r#"{ "attachments": ["b\u001b[2J"], "expect": { "result": {} } }"#;
+    refused(
+        &test(&home, "minimal", &[(name, attached)], &[]),
+        &[&format!("{spelled} cannot be run"), "cannot attach ", r"/b\u{1b}[2J"],
+    );
+}

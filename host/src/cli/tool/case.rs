@@ -1,5 +1,6 @@
 //! The cases of a tool's folder, all read before anything runs.
 
+use super::super::spell_path;
 use anyhow::{Context, bail};
 use cofferdam_agent::server::open_regular;
 use cofferdam_core::text::one_line;
@@ -35,7 +36,7 @@ pub(super) fn read_all(dir: &Path) -> anyhow::Result<Vec<Case>> {
     for file in files {
         match read(&file) {
             Ok(case) => cases.push(case),
-            Err(why) => wrong.push(format!("{}: {why:#}", file.display())),
+            Err(why) => wrong.push(format!("{}: {why:#}", spell_path(&file))),
         }
     }
     if wrong.is_empty() { Ok(cases) } else { bail!("{}", wrong.join("\n")) }

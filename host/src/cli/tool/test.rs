@@ -3,7 +3,7 @@
 //! not understood, and a file of the workspace or of the reply that a case does not mention are
 //! each told.
 
-use super::super::{Exit, Output, call, tell};
+use super::super::{Exit, Output, call, spell_path, tell};
 use super::case::read_all;
 use super::places::{TrialFolders, workspace_from_flags};
 use super::printed;
@@ -14,6 +14,7 @@ use anyhow::{Context, bail};
 use cofferdam_agent::server::open_regular;
 use cofferdam_core::capability::MOUNTS;
 use cofferdam_core::message::OutgoingAttachment;
+use cofferdam_core::text::escape_deceptive_json;
 use cofferdam_core::tool::ToolAnswer;
 use cofferdam_policy::ToolPolicy;
 use cofferdam_review::tool::{Case, CaseContent, ExpectedFile, WorkspaceFiles, differences};
@@ -65,7 +66,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     let mut ran = Vec::new();
     for case in &cases {
         let told = run_case(config, &candidate, &policy, case)
-            .with_context(|| format!("{} cannot be run", case.file.display()))?;
+            .with_context(|| format!("{} cannot be run", spell_path(&case.file)))?;
         if !arguments.output.json {
             tell_one(case, &told)?;
         }
@@ -83,7 +84,8 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
             })
             .collect();
         let ok = failed == 0;
-        writeln!(out, "{}", json!({ "ok": ok, "passed": passed, "failed": failed, "cases": cases }))?;
+        let said = json!({ "ok": ok, "passed": passed, "failed": failed, "cases": cases });
+        writeln!(out, "{}", escape_deceptive_json(&said.to_string()))?;
     } else {
         writeln!(out, "{passed} passed, {failed} failed")?;
     }
@@ -93,7 +95,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
 fn report_unloadable(problems: &[String], arguments: &Arguments) -> anyhow::Result<Exit> {
     if arguments.output.json {
         let said = json!({ "ok": false, "passed": 0, "failed": 0, "cases": [], "problems": problems });
-        writeln!(crate::cli::stdout(), "{said}")?;
+        writeln!(crate::cli::stdout(), "{}", escape_deceptive_json(&said.to_string()))?;
     }
     for problem in problems {
         tell(&format!("the tool does not load: {problem}"));
@@ -107,7 +109,7 @@ fn tell_one(case: &Case, told: &[String]) -> anyhow::Result<()> {
         writeln!(out, "ok    {}", case.name)?;
         return Ok(());
     }
-    writeln!(out, "FAIL  {} ({})", case.name, case.file.display())?;
+    writeln!(out, "FAIL  {} ({})", case.name, spell_path(&case.file))?;
     for difference in told {
         writeln!(out, "      {difference}")?;
     }

@@ -66,6 +66,9 @@ mod tests {
             for wanted in [source, "build.sh", "wit/tool.wit", "wit/mine.wit", "policies/tools/hello.toml"] {
                 assert!(files.iter().any(|(path, _)| path == wanted), "{language:?} has no {wanted}");
             }
+            // Of a component that is named, no policy is taken that is not.
+            let tests = "\ncofferdam tool test hello.wasm --policy policies\n";
+            assert!(files.iter().any(|(path, text)| path == "README.md" && text.contains(tests)));
             for (path, text) in &files {
                 assert!(
                     !path.contains("{{") && !text.contains("{{name") && !text.contains("{{lang"),

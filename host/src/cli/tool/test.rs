@@ -36,7 +36,8 @@ pub(in crate::cli) struct Arguments {
     /// Where the cases are [default: cases in the tool's folder]
     #[arg(long, value_name = "DIR")]
     cases: Option<PathBuf>,
-    /// A folder of policies, or one tool's policy file [default: policies in the tool's folder]
+    /// A folder of policies, or one tool's policy file [default: policies in the tool's folder; to
+    /// a component that is named nothing is granted]
     #[arg(long, value_name = "P")]
     policy: Option<PathBuf>,
     #[command(flatten)]

@@ -264,7 +264,7 @@ fn a_case_that_fails_by_a_crash_says_what_was_printed_last() {
 }
 
 #[test]
-fn what_a_stranger_calls_files_of_cases_is_spelled_out() {
+fn what_a_stranger_calls_files_of_a_tool_is_spelled_out() {
     let home = Home::new();
     let (name, spelled) = ("a\u{1b}[2J\u{202e}.json", r"/a\u{1b}[2J\u{202e}.json");
     let fails = [(name, r#"{ "name": "fails", "expect": { "error": "not_found" } }"#)];
@@ -281,4 +281,8 @@ fn what_a_stranger_calls_files_of_cases_is_spelled_out() {
         &test(&home, "minimal", &[(name, attached)], &[]),
         &[&format!("{spelled} cannot be run"), "cannot attach ", r"/b\u{1b}[2J"],
     );
+    std::fs::create_dir(home.dir().join("stranger")).expect("ours");
+    home.file("stranger/Cargo.toml", br#"package.name = "c\u001b[2J""#);
+    let said = [r"there is no stranger/target/wasm32-wasip2/release/c\u{1b}[2J.wasm; build the tool first"];
+    refused(&home.run(&["tool", "test", "stranger"]), &said);
 }

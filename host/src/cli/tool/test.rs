@@ -201,10 +201,10 @@ fn build_crate(dir: &Path) -> anyhow::Result<PathBuf> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| dir.join("target"), PathBuf::from);
     let file = target.join("wasm32-wasip2/release").join(format!("{name}.wasm"));
     let Ok(made) = std::fs::metadata(&file).and_then(|meta| meta.modified()) else {
-        bail!("there is no {}; build the tool first: {BUILD}", file.display());
+        bail!("there is no {}; build the tool first: {BUILD}", spell_path(&file));
     };
     if let Some(newer) = find_newer(made, &[manifest, dir.join("src")]) {
-        bail!("{} is older than {}; build the tool again: {BUILD}", file.display(), newer.display());
+        bail!("{} is older than {}; build the tool again: {BUILD}", spell_path(&file), spell_path(&newer));
     }
     Ok(file)
 }

@@ -2,6 +2,8 @@
 //! pass.
 
 use super::{guest, hostile_policy, refused, told, within};
+use crate::sandbox::begun;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use support::guests;
 use support::home::{Home, Ran};
@@ -285,4 +287,27 @@ fn what_a_stranger_calls_files_of_a_tool_is_spelled_out() {
     home.file("stranger/Cargo.toml", br#"package.name = "c\u001b[2J""#);
     let said = [r"there is no stranger/target/wasm32-wasip2/release/c\u{1b}[2J.wasm; build the tool first"];
     refused(&home.run(&["tool", "test", "stranger"]), &said);
+}
+
+#[test]
+fn a_signal_ends_the_case_that_runs_and_no_other_one_is_begun() {
+    let home = Home::new();
+    let policy = hostile_policy(&home, "memory = \"16 MiB\"\ndeadline = \"120s\"");
+    let case = |behaviour: &str| {
+        format!(
+            r#"{{ "arguments": {{ "behaviour": "{behaviour}" }}, "expect": {{ "result": {{ "ok": true }} }} }}"#
+        )
+    };
+    let dir = folder(&home, &[("a.json", &case("spin")), ("b.json", &case("ok"))]);
+    let arguments = ["tool", "test", &guest("hostile"), "--cases", &dir, "--policy", &policy];
+    let (child, mut log) = begun(home.command(&arguments));
+    assert!(log.any(|line| line.contains("guest: spinning")), "it runs");
+    kill_process(Pid::from_child(&child), Signal::INT).expect("ours");
+    let rest: Vec<String> = log.collect();
+    let ran = Ran::from(child.wait_with_output().expect("ours"));
+    assert_eq!(ran.code, Some(1), "{ran:?} {rest:?}");
+    assert!(ran.stdout.starts_with("FAIL  a (") && ran.stdout.contains("got the error cancelled"), "{ran:?}");
+    assert!(ran.stdout.ends_with("\n0 passed, 1 failed\n"), "{ran:?}");
+    let said = "cofferdam: stopped by a signal; 1 of 2 cases were not run";
+    assert!(rest.iter().any(|line| line == said), "{rest:?}");
 }

@@ -3,7 +3,8 @@
 //! not understood, and a file of the workspace or of the reply that a case does not mention are
 //! each told.
 
-use super::super::{Exit, Output, call, spell_path, tell};
+use super::super::serve::cancelled_by_signals;
+use super::super::{Exit, Output, call, runtime, spell_path, tell};
 use super::case::read_all;
 use super::places::{TrialFolders, workspace_from_flags};
 use super::printed;
@@ -15,13 +16,14 @@ use cofferdam_agent::server::open_regular;
 use cofferdam_core::capability::MOUNTS;
 use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_core::text::escape_deceptive_json;
-use cofferdam_core::tool::ToolAnswer;
+use cofferdam_core::tool::{ErrorCode, ToolAnswer};
 use cofferdam_policy::ToolPolicy;
 use cofferdam_review::tool::{Case, CaseContent, ExpectedFile, WorkspaceFiles, differences};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+use tokio_util::sync::CancellationToken;
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -64,9 +66,17 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     if !problems.is_empty() {
         return report_unloadable(&problems, arguments);
     }
+    // One for all cases: a signal between two calls ends no call, and the process no more.
+    let signals = runtime()?;
+    let stop = signals.block_on(async { cancelled_by_signals() })?;
     let mut ran = Vec::new();
     for case in &cases {
-        let told = run_case(config, &candidate, &policy, case)
+        if stop.is_cancelled() {
+            let left = cases.len() - ran.len();
+            tell(&format!("stopped by a signal; {left} of {} cases were not run", cases.len()));
+            break;
+        }
+        let told = run_case(config, &candidate, &policy, case, &stop)
             .with_context(|| format!("{} cannot be run", spell_path(&case.file)))?;
         if !arguments.output.json {
             tell_one(case, &told)?;
@@ -75,6 +85,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     }
     let failed = ran.iter().filter(|(_, told)| !told.is_empty()).count();
     let passed = ran.len() - failed;
+    let is_passed = passed == cases.len();
     let mut out = crate::cli::stdout();
     if arguments.output.json {
         let cases: Vec<Value> = ran
@@ -84,13 +95,12 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
                 json!({ "name": case.name, "file": file, "passed": told.is_empty(), "differences": told })
             })
             .collect();
-        let ok = failed == 0;
-        let said = json!({ "ok": ok, "passed": passed, "failed": failed, "cases": cases });
+        let said = json!({ "ok": is_passed, "passed": passed, "failed": failed, "cases": cases });
         writeln!(out, "{}", escape_deceptive_json(&said.to_string()))?;
     } else {
         writeln!(out, "{passed} passed, {failed} failed")?;
     }
-    Ok(if failed == 0 { Exit::Done } else { Exit::ToolFailed })
+    Ok(if is_passed { Exit::Done } else { Exit::ToolFailed })
 }
 
 fn report_unloadable(problems: &[String], arguments: &Arguments) -> anyhow::Result<Exit> {
@@ -117,12 +127,14 @@ fn tell_one(case: &Case, told: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs a case with a workspace, a state and a gateway of its own.
+/// Runs a case with a workspace, a state and a gateway of its own. Where a signal cancels its call,
+/// `stop` is cancelled as well.
 fn run_case(
     config: &Config,
     candidate: &Candidate,
     policy: &ToolPolicy,
     case: &Case,
+    stop: &CancellationToken,
 ) -> anyhow::Result<Vec<String>> {
     let places = TrialFolders::new(config, None, None)?;
     let gateway = candidate.gateway(&places.config, policy)?;
@@ -142,7 +154,13 @@ fn run_case(
     let (answer, last) = printed::run_call(&gateway, request)?;
     let (result, sent) = match answer {
         Ok(ToolAnswer { result, attachments, .. }) => (Ok(result), sent_files(&gateway, attachments)?),
-        Err(error) => (Err(error), Vec::new()),
+        Err(error) => {
+            // The same signal may not have come to it yet.
+            if error.code == ErrorCode::Cancelled {
+                stop.cancel();
+            }
+            (Err(error), Vec::new())
+        }
     };
     let mut after = WorkspaceFiles::new();
     for mount in MOUNTS {

@@ -341,3 +341,25 @@ fn a_folder_of_policies_is_not_pinned_in() {
     refused(&pin("hello/policies"), &said);
     assert_eq!(std::fs::read(home.dir().join("hello/hello.wasm")).expect("there"), b"mine");
 }
+
+#[test]
+fn a_component_is_copied_beside_its_policy_and_nowhere_else() {
+    let home = Home::new();
+    assert_eq!(home.run(&["tool", "new", "hello"]).code, Some(0));
+    let policy = home.dir().join("hello/policies/tools/hello.toml");
+    let text = std::fs::read_to_string(&policy).expect("written");
+    let mine = home.file("mine", b"mine");
+    let pin = || inspect(&home, &[&guest("minimal"), "--pin", "hello/policies/tools/hello.toml"]);
+    for elsewhere in [mine.as_str(), "/dev/zero", "../../../mine"] {
+        let written = text.replace("\"hello.wasm\"", &format!("{elsewhere:?}"));
+        std::fs::write(&policy, &written).expect("ours");
+        refused(&pin(), &["--pin copies a component only beside the policy file", "copy it there by hand"]);
+        assert_eq!(std::fs::read(&mine).expect("there"), b"mine");
+        assert_eq!(std::fs::read_to_string(&policy).expect("there"), written);
+    }
+    // One that lies there already is pinned.
+    std::fs::write(&mine, guests::bytes("minimal")).expect("ours");
+    assert_eq!(pin().code, Some(0));
+    let sha256 = guests::sha256(&guests::bytes("minimal"));
+    assert!(std::fs::read_to_string(&policy).expect("there").contains(&sha256));
+}

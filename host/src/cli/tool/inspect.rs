@@ -5,9 +5,11 @@ use super::super::{Exit, Output};
 use crate::config::Config;
 use crate::gateway::candidate::Candidate;
 use anyhow::{Context, bail};
+use cofferdam_agent::tools::read_component;
 use cofferdam_core::text::escape_deceptive_json;
 use cofferdam_policy::{ComponentSource, ToolPolicy};
 use cofferdam_review::tool::Inspected;
+use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -95,7 +97,7 @@ fn pin(candidate: &Candidate, policy: &ToolPolicy, file: &Path) -> anyhow::Resul
         );
     };
     if *sha256 == candidate.binary.sha256() {
-        return place(candidate, &policy_path(file, component));
+        return place(candidate, file, component);
     }
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let quoted = format!("\"{sha256}\"");
@@ -106,18 +108,26 @@ fn pin(candidate: &Candidate, policy: &ToolPolicy, file: &Path) -> anyhow::Resul
             candidate.binary.sha256()
         );
     }
-    place(candidate, &policy_path(file, component))?;
+    place(candidate, file, component)?;
     replace(file, text.replace(&quoted, &format!("\"{}\"", candidate.binary.sha256())).as_bytes())
 }
 
-fn policy_path(file: &Path, component: &str) -> PathBuf {
-    file.parent().unwrap_or(Path::new("")).join(component)
-}
-
-fn place(candidate: &Candidate, to: &Path) -> anyhow::Result<()> {
+/// Has the component lie where the policy says, which may be a stranger's: beside the policy it is
+/// copied, anywhere else it would take the place of a file that is none of the tool's.
+fn place(candidate: &Candidate, policy: &Path, component: &str) -> anyhow::Result<()> {
     let bytes = candidate.binary.bytes().expect("a candidate was read from its file");
-    let there = std::fs::read(to).is_ok_and(|there| there == bytes);
-    if there { Ok(()) } else { replace(to, bytes) }
+    let to = policy.parent().unwrap_or(Path::new("")).join(component);
+    if read_component(&to).is_ok_and(|there| there == bytes) {
+        return Ok(());
+    }
+    if Path::new(component).file_name() != Some(OsStr::new(component)) {
+        bail!(
+            "{}: --pin copies a component only beside the policy file, not to {component:?}; copy it there by hand, \
+             or write a name alone, e.g. file = \"hello.wasm\"",
+            policy.display()
+        );
+    }
+    replace(&to, bytes)
 }
 
 /// All of the new content or the old, readable as any file that a person writes. What is there and

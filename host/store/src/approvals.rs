@@ -11,6 +11,9 @@ pub use cofferdam_core::audit::ApprovalState;
 
 /// Paths that are remembered as approved, the latest; one that was forgotten is asked about again.
 pub const APPROVED_PATHS_MAX: u32 = 10_000;
+/// Bytes of a path that is remembered so. PostgreSQL has no longer rows in an index: one that it
+/// refuses would be tried again for ever.
+pub const APPROVED_PATH_BYTES_MAX: usize = 2 << 10;
 
 /// Approvals whose choices are taken away at one start; a press of the others is told that it is
 /// too late.
@@ -180,13 +183,14 @@ impl Store {
         self.run_along("UPDATE approval SET has_choices = 0 WHERE id = ?1", [id]).await
     }
 
-    /// Remembers paths as approved.
+    /// Remembers paths as approved, but for those over [`APPROVED_PATH_BYTES_MAX`], which are asked
+    /// about each time.
     pub async fn remember_paths(&self, of: ApprovedPaths, paths: Vec<String>) -> Result<()> {
         self.write(move |tx| {
             let insert = "INSERT INTO approved_path (channel, sender, tool, path, approved_at)
                  VALUES (?1, ?2, ?3, ?4, ?5)
                  ON CONFLICT (channel, sender, tool, path) DO UPDATE SET approved_at = ?5";
-            for path in &paths {
+            for path in paths.iter().filter(|path| path.len() <= APPROVED_PATH_BYTES_MAX) {
                 tx.run(insert, params![of.channel, of.sender, of.tool, path, now_ms()])?;
             }
             Ok(())

@@ -49,7 +49,8 @@ mod voices;
 mod waiting;
 
 pub use approvals::{
-    APPROVED_PATHS_MAX, ApprovalRow, ApprovalState, ApprovedPaths, NewApproval, OPEN_CHOICES_MAX,
+    APPROVED_PATH_BYTES_MAX, APPROVED_PATHS_MAX, ApprovalRow, ApprovalState, ApprovedPaths, NewApproval,
+    OPEN_CHOICES_MAX,
 };
 pub use attempts::AttemptRow;
 pub use claims::{LeftWork, SESSIONS_CLAIMED_MAX};

@@ -88,6 +88,7 @@ macro_rules! conformance {
                 the_time_of_an_approval_begins_anew_until_it_is_shown
                 what_a_turn_has_asked_is_withdrawn_with_its_end
                 approved_paths_are_each_persons_and_tools_own_and_forgotten_in_time
+                a_path_that_is_too_long_to_be_remembered_holds_nothing_up
             }
             calls {
                 a_call_is_remembered_with_its_arguments

@@ -219,3 +219,16 @@ pub(super) async fn approved_paths_are_each_persons_and_tools_own_and_forgotten_
     assert_eq!(known(&fixture, "7", "t"), [""; 0]);
     assert_eq!(fixture.store.approval(&asked.id).await.expect("it"), None);
 }
+
+pub(super) async fn a_path_that_is_too_long_to_be_remembered_holds_nothing_up<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let of = ApprovedPaths { channel: CHANNEL.into(), sender: "7".into(), tool: "t".into() };
+    // No three bytes of it come twice, so no engine makes it shorter.
+    let path = |letters: usize| "/a".chars().chain(('\u{4E00}'..).take(letters)).collect::<String>();
+    let longest = path((APPROVED_PATH_BYTES_MAX - 2) / 3);
+    assert_eq!(longest.len(), APPROVED_PATH_BYTES_MAX);
+    let paths = vec![longest.clone(), format!("{longest}b"), path(1364), "/shared/a".to_owned()];
+    fixture.store.remember_paths(of.clone(), paths.clone()).await.expect("it");
+    let known = fixture.store.approved_paths(&of, &paths).expect("it");
+    assert_eq!(known, [longest, "/shared/a".to_owned()]);
+}

@@ -69,6 +69,7 @@ async fn whatever_is_wrong_leaves_the_last_good_one_in_force() -> anyhow::Result
     let good = std::fs::read_to_string(world.home.config_file())?;
     let policy = world.home.policies_dir().join("tools/file_read.toml");
     let sound = std::fs::read_to_string(&policy)?;
+    let token = world.server.token().to_owned();
     let lines = good.lines().count();
     let mut refused = 0;
     for (broken, said) in [
@@ -76,6 +77,8 @@ async fn whatever_is_wrong_leaves_the_last_good_one_in_force() -> anyhow::Result
         (format!("{good}[turns\n"), format!("cofferdam.toml:{}: ", lines + 1)),
         (good.replace("5000000001", "-1"), "-1 is not a user's id".to_owned()),
         (format!("{good}[turns]\nrounds = 0\n"), "[turns] rounds = 0 lets no turn be answered".to_owned()),
+        // That the token is in no audit is held against every test here.
+        (format!("{good}[turns]\nrounds = {token:?}\n"), "invalid type: string \"***\"".to_owned()),
         (
             format!("{good}[provider]\nkind = \"openai-chat\"\nmodel = \"m\"\napi_key_env = \"NO_KEY\"\n"),
             "[provider]: the environment variable NO_KEY is not set".to_owned(),

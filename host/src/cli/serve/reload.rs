@@ -21,6 +21,7 @@ use cofferdam_agent::turn::Provider;
 use cofferdam_chat::setup::ChannelSettings;
 use cofferdam_core::audit::{AuditEvent, Reload, ReloadState};
 use cofferdam_core::counts::COUNTS;
+use cofferdam_core::secret::redact;
 use cofferdam_core::standing::MODEL;
 use cofferdam_core::text::one_line;
 use cofferdam_store::{Presence, Store};
@@ -140,7 +141,8 @@ impl Reloading {
             self.note(Reload { reload, config_sha256, policies_sha256, reason: None })?;
             Ok(ready)
         });
-        audited.map_err(|error| describe_error(&error)).inspect_err(|reason| {
+        // A token that was written in a wrong place is part of what is said of that.
+        audited.map_err(|error| redact(&describe_error(&error)).into_owned()).inspect_err(|reason| {
             count(ReloadState::Refused);
             let (reload, said) = (ReloadState::Refused, Some(one_line(reason, 1024)));
             let refused = self.note(Reload { reload, config_sha256, policies_sha256: None, reason: said });

@@ -258,6 +258,13 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether another program has the file of SQLite for itself now.
+    pub fn is_file_locked(&self) -> bool {
+        let Self::Engine(cause) = self else { return false };
+        let code = cause.downcast_ref::<rusqlite::Error>().and_then(rusqlite::Error::sqlite_error_code);
+        code == Some(rusqlite::ErrorCode::DatabaseBusy)
+    }
+
     /// What those are told who use the gateway: not where its database is, which the log says.
     pub fn for_people(&self) -> String {
         tracing::error!(error = self as &dyn std::error::Error, "the store failed");

@@ -396,6 +396,20 @@ async fn a_damaged_database_is_moved_away_by_the_command_it_names() -> anyhow::R
     Ok(())
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_database_that_another_program_has_is_not_taken_for_a_damaged_one() -> anyhow::Result<()> {
+    let (telegram, home) = with_database().await?;
+    let other = rusqlite::Connection::open(home.state().join("cofferdam.db"))?;
+    other.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE")?;
+    let (ran, value) = doctor(&home, telegram.token(), &[]);
+    assert_eq!((ran.code, &value["database"]["version"]), (Some(3), &Value::Null), "{ran:?}");
+    let mend = one(&value, "problem database: the database: database is locked");
+    assert!(mend.ends_with("then cofferdam doctor again"), "{mend}");
+    drop(other);
+    clean(&home, telegram.token(), &[]);
+    Ok(())
+}
+
 #[test]
 fn what_a_crash_left_is_removed_by_the_command_it_names() {
     let home = Home::new();

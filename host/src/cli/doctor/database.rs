@@ -56,7 +56,13 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> Option
         let what = format!("the database has version {version}, and this program knows {known}");
         findings.push(DoctorFinding::problem("database", what, "run the newer release, or restore a backup"));
     }
-    let damage = look.damage().unwrap_or_else(|error| Some(error.to_string()));
+    let damage = match look.damage() {
+        Err(error) if error.is_file_locked() => {
+            findings.push(closed(config, &error));
+            return Some(database);
+        }
+        looked => looked.unwrap_or_else(|error| Some(error.to_string())),
+    };
     let (sound, waiting) = (damage.is_none(), look.count_waiting().ok().filter(|_| version == known));
     findings.extend(damage.map(|said| damaged(config, &said)));
     Some(Database { version: Some(version), sound, waiting, serves: who_serves(&look), ..database })
@@ -75,6 +81,10 @@ fn closed(config: &Config, error: &StoreError) -> DoctorFinding {
                 true => format!("chown -R $(id -u) {}", shell(&config.state_dir)),
                 false => name_other_place("state").to_owned(),
             };
+            DoctorFinding::problem("database", error.to_string(), mend)
+        }
+        _ if error.is_file_locked() => {
+            let mend = "stop the program that has it, such as a backup, or wait for its end; then cofferdam doctor again";
             DoctorFinding::problem("database", error.to_string(), mend)
         }
         _ if matches!(config.store.location, StoreLocation::Postgres(_)) => {

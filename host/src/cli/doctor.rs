@@ -96,7 +96,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     // Before anything is made.
     let places = places::look(config, &mut findings);
     let tenants = places::tenants(places::MEASURING_MAX, config, &mut findings);
-    let leftovers = leftovers::look(config, &mut findings);
+    let leftovers = leftovers::look(config, arguments.offline, &mut findings);
     let people = people::look(config, &mut findings);
     let chain = chain::begin(config);
     let isolation = isolation::look(config, &mut findings)?;

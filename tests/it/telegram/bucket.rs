@@ -121,6 +121,8 @@ async fn a_file_that_the_bucket_does_not_take_is_in_no_reply() -> anyhow::Result
     s3.fault(Some(Fault::Status(403)));
     let told = world.home.run(&["doctor"]).stdout;
     assert!(told.contains("the bucket of [store] blobs cannot be used: the bucket refuses it: "), "{told}");
+    let told = world.home.run(&["doctor", "--offline"]).stdout;
+    assert!(!told.contains("bucket"), "offline it is not tried: {told}");
     s3.fault(None);
     let told = world.home.run(&["doctor"]).stdout;
     assert!(!told.contains("bucket"), "{told}");

@@ -29,7 +29,8 @@ pub(super) struct Leftovers {
     outgoing_bytes: u64,
 }
 
-pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> Leftovers {
+/// Counts them, and tries the bucket unless `offline`.
+pub(super) fn look(config: &Config, offline: bool, findings: &mut Vec<DoctorFinding>) -> Leftovers {
     let before = SystemTime::now() - AGE_MIN;
     let staged = publish::count_left_behind(&config.workspace.root, before);
     let mut found = Leftovers { staged, ..Leftovers::default() };
@@ -44,7 +45,8 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> Leftov
             found.beside += 1;
         }
     }
-    findings.extend(try_bucket(config).err().map(|error| {
+    let tried = if offline { Ok(()) } else { try_bucket(config) };
+    findings.extend(tried.err().map(|error| {
         let what =
             format!("the bucket of [store] blobs cannot be used: {}", one_line(&with_causes(&error), 400));
         DoctorFinding::problem(

@@ -19,6 +19,7 @@ use cofferdam_policy::{
     ApprovalCondition, ArgumentClass, ComponentSource, GuestPath, PathRequest, PathSnapshot, PathUse,
     ToolPolicy, spell_word,
 };
+use cofferdam_store::APPROVED_PATH_BYTES_MAX;
 use serde_json::Value;
 
 /// An approval's text has at most so many UTF-16 units: less than a message of any channel.
@@ -62,8 +63,11 @@ pub(in crate::tools) fn describe_call(
         words.place(&Spot::argument(name), value);
     }
     for reason in ask.reasons() {
+        let is_short = |path: &GuestPath| path.as_str().len() <= APPROVED_PATH_BYTES_MAX;
         let once = match reason.when {
-            ApprovalCondition::FirstTimePerPath => "; once approved, this path is not asked about again",
+            ApprovalCondition::FirstTimePerPath if reason.path.as_ref().is_none_or(is_short) => {
+                "; once approved, this path is not asked about again"
+            }
             _ => "",
         };
         let about = one_line(&reason.about, 4096);

@@ -19,7 +19,13 @@ const TOOL: &str = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"bui
 
 /// What is shown of a call with these arguments, without the lines that every call has.
 fn shown_of(arguments: &Value, attachments: &[AttachmentInfo]) -> Option<Vec<String>> {
-    let policies = PolicySet::parse([("profiles/p.toml", PROFILE), ("tools/t.toml", TOOL)]).expect("sound");
+    let text = text_under(TOOL, arguments, attachments)?;
+    Some(text.lines().skip(2).filter(|line| !line.starts_with("Rule: ")).map(str::to_owned).collect())
+}
+
+/// All that is shown of it under this policy.
+fn text_under(tool: &str, arguments: &Value, attachments: &[AttachmentInfo]) -> Option<String> {
+    let policies = PolicySet::parse([("profiles/p.toml", PROFILE), ("tools/t.toml", tool)]).expect("sound");
     let policy = policies.get("t").expect("there");
     let call = JudgedCall {
         id: TurnId::new("turn").call(0),
@@ -32,7 +38,19 @@ fn shown_of(arguments: &Value, attachments: &[AttachmentInfo]) -> Option<Vec<Str
     let text = describe_call(policy, &ask, (&caller, None), attachments)?;
     assert!(text.encode_utf16().count() <= SHOWN_UNITS_MAX);
     assert!(!text.chars().any(|c| c != '\n' && cofferdam_core::text::is_deceptive(c)), "{text:?}");
-    Some(text.lines().skip(2).filter(|line| !line.starts_with("Rule: ")).map(str::to_owned).collect())
+    Some(text)
+}
+
+#[test]
+fn an_approval_that_is_not_remembered_is_not_said_to_be() {
+    let tool = TOOL.replace("\"*\" = \"always\"", "to = \"first-time-per-path\"");
+    let longest = format!("/shared{}a", "/aaaaaaaaa".repeat(204));
+    assert_eq!(longest.len(), APPROVED_PATH_BYTES_MAX);
+    for (path, is_remembered) in [(longest.clone(), true), (format!("{longest}a"), false)] {
+        let text = text_under(&tool, &json!({ "to": path }), &[]).expect("it is shown whole");
+        let said = "this path is not asked about again";
+        assert!(text.contains("Rule: to = ") && text.contains(said) == is_remembered, "{text}");
+    }
 }
 
 #[test]

@@ -228,6 +228,11 @@ impl StatusWatcher {
         self.returned = state.number;
         state.now.status_text()
     }
+
+    /// Has [`Self::next`] return what it has returned last once more, or what is newer by then.
+    pub fn return_again(&mut self) {
+        self.returned = 0;
+    }
 }
 
 #[cfg(test)]
@@ -275,6 +280,9 @@ mod tests {
         report(&newest, "the same");
         report(&newest, "the same");
         assert_eq!(doing(&mut watcher).await, "the same");
+        watcher.return_again();
+        assert_eq!(doing(&mut watcher).await, "the same");
+        assert!(is_quiet(&mut watcher, NONE).await);
         drop(newest);
         assert_eq!(watcher.next(NONE).await, None, "the turn is over");
     }

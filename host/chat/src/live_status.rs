@@ -22,6 +22,11 @@ pub trait TurnDisplay: Send + 'static {
 
     /// Shows it in the place of what was shown before; how long that is left so.
     async fn show(&mut self, sight: StatusText) -> Duration;
+
+    /// Whether that was left out, and nothing stands there: then it comes again.
+    fn is_left_out(&self) -> bool {
+        false
+    }
 }
 
 /// A turn that is shown until this is ended.
@@ -77,5 +82,8 @@ async fn run<S: TurnDisplay>(
         };
         let Some(Some(seen)) = end.run_until_cancelled(seen).await else { return screen };
         pause = screen.show(seen).await;
+        if screen.is_left_out() {
+            watcher.return_again();
+        }
     }
 }

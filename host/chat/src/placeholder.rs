@@ -161,6 +161,10 @@ impl<D: EditableMessage> TurnDisplay for Placeholder<D> {
             StatusText::Saying(_) => SAYING_EVERY,
         }
     }
+
+    fn is_left_out(&self) -> bool {
+        self.state == PlaceholderState::Begun
+    }
 }
 
 impl<D: EditableMessage> Placeholder<D> {

@@ -110,6 +110,22 @@ async fn what_a_long_call_does_is_left_out_where_discord_takes_no_message() -> a
     world.end(1)
 }
 
+/// Nothing newer comes while a file is fetched.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_was_left_out_is_shown_once_discord_takes_messages_again() -> anyhow::Result<()> {
+    let world = World::running().await?;
+    world.server.fault("create_message", 1, Fault::rate_limited(Duration::from_secs(1), Scope::User));
+    let gate = world.server.gate(Target::download(), Hold::BeforeEffect);
+    let asked = Incoming::private(ANN).text("/help");
+    let asked = world.server.push(asked.attachment(Media::new("a", "x")).attachment(Media::new("b", "y")));
+    gate.reached().await?;
+    world.logs("a turn is not shown for now").await?;
+    world.server.wait_for_message(PATIENCE, |sent| sent.content.starts_with("⏳ fetching ")).await?;
+    gate.release();
+    world.answer(&asked).await?;
+    world.end(1)
+}
+
 /// The message that Discord shows below a command is the one that is edited.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn below_a_command_its_own_message_tells_it_and_becomes_the_reply() -> anyhow::Result<()> {

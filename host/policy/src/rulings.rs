@@ -78,7 +78,7 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> RulingWalk<'_
             }
             // One or a list of them, each place with a class of its own.
             (Some(class @ (ArgumentClass::Path(_) | ArgumentClass::Url(_))), Value::Array(items))
-                if self.lists(at, class) =>
+                if self.lists(at, class, items) =>
             {
                 return self.judge_items(at, items);
             }
@@ -133,7 +133,7 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> RulingWalk<'_
     /// Somebody who is written to, or a list of them.
     fn recipient(&mut self, at: &str, value: &Value) -> Result<(), Denial> {
         if let Value::Array(items) = value
-            && self.lists(at, ArgumentClass::Recipient)
+            && self.lists(at, ArgumentClass::Recipient, items)
         {
             return self.judge_items(at, items);
         }
@@ -155,10 +155,15 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> RulingWalk<'_
         (self.visit)(at, ruling)
     }
 
-    /// Whether what is in a list at this place is classified as the list is, for any use.
-    fn lists(&self, at: &str, class: ArgumentClass) -> bool {
-        let inner = self.policy.class(&format!("{at}[]"));
-        inner.is_some_and(|inner| discriminant(&inner) == discriminant(&class))
+    /// Whether what is in a list at this place is classified as the list is, for any use; also each
+    /// of these items that has a place of its own.
+    fn lists(&self, at: &str, class: ArgumentClass, items: &[Value]) -> bool {
+        let is_alike = |at: &str| {
+            let inner = self.policy.class(at);
+            inner.is_some_and(|inner| discriminant(&inner) == discriminant(&class))
+        };
+        let place = self.policy.item_places(at);
+        is_alike(&format!("{at}[]")) && (0..items.len()).all(|index| is_alike(&place(index)))
     }
 }
 

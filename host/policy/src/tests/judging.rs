@@ -231,7 +231,9 @@ fn the_uses_of_a_path_are_three() {
 #[test]
 fn one_path_or_a_list_of_them_is_judged_path_by_path() {
     let arguments = "one = { path = \"read\" }\n\"one[]\" = { path = \"read\" }\n\
-                     two = { path = \"read\" }\n\"two[]\" = \"value\"\n";
+                     two = { path = \"read\" }\n\"two[]\" = \"value\"\n\
+                     odd = { path = \"read\" }\n\"odd[]\" = { path = \"read\" }\n\
+                     \"odd[1]\" = \"value\"\n\"odd[2].path\" = \"value\"\n";
     let policy = policies(READING, arguments).get("t").expect("there").clone();
     let check = |arguments: &str, expected: &str| {
         let value: Value = serde_json::from_str(arguments).expect("JSON");
@@ -247,6 +249,10 @@ fn one_path_or_a_list_of_them_is_judged_path_by_path() {
     check(r#"{"one":{"path":"/vault/b"}}"#, "deny: invalid_arguments");
     // A list whose places are no paths is no list of paths.
     check(r#"{"two":["/vault/b"]}"#, "deny: invalid_arguments");
+    // Nor is one with an item that is none by a class of its own.
+    check(r#"{"odd":["/shared/a"]}"#, "permit");
+    check(r#"{"odd":["/shared/a","/vault/b"]}"#, "deny: invalid_arguments");
+    check(r#"{"odd":[null,null,{"path":"/vault/b"}]}"#, "deny: invalid_arguments");
 }
 
 #[test]

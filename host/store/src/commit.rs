@@ -4,7 +4,7 @@
 //! nobody outside has seen anything of rides where an engine can do that: it is on the disk with the
 //! next thing that is settled after it.
 
-use super::tx::{Row, TxWork};
+use super::tx::{Row, Tx};
 use super::value::{SqlValue, ToValue};
 use super::{Engine, Result, Store, StoreError, blocking, machine_now_ms};
 use cofferdam_core::standing::STORE;
@@ -19,7 +19,10 @@ pub(super) enum Survives {
 impl Store {
     /// Runs work in one transaction, off the async threads; it is on the disk when this returns.
     /// The work may run several times, and what it did before is undone each time.
-    pub(super) async fn write<T: Send + 'static>(&self, work: impl TxWork<T> + Send + 'static) -> Result<T> {
+    pub(super) async fn write<T: Send + 'static>(
+        &self,
+        work: impl Fn(&Tx<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         self.run_blocking(move |store| store.write_here(work)).await
     }
 
@@ -27,14 +30,17 @@ impl Store {
     /// settled.
     pub(super) async fn commit_along<T: Send + 'static>(
         &self,
-        work: impl TxWork<T> + Send + 'static,
+        work: impl Fn(&Tx<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         self.run_blocking(move |store| store.commit(Survives::Program, work)).await
     }
 
     /// Looks something up, off the async threads: the work changes nothing, and sees one state of
     /// the store.
-    pub(super) async fn read<T: Send + 'static>(&self, work: impl TxWork<T> + Send + 'static) -> Result<T> {
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        work: impl Fn(&Tx<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         self.run_blocking(move |store| store.read_here(work)).await
     }
 
@@ -77,7 +83,7 @@ impl Store {
     }
 
     /// [`Store::read`] on this thread, which may block.
-    pub(super) fn read_here<T>(&self, work: impl TxWork<T>) -> Result<T> {
+    pub(super) fn read_here<T>(&self, work: impl Fn(&Tx<'_>) -> Result<T>) -> Result<T> {
         let read = match &self.database.engine {
             Engine::Sqlite(sqlite) => sqlite.read(&work),
             Engine::Postgres(postgres) => postgres.read(&work),
@@ -86,7 +92,7 @@ impl Store {
     }
 
     /// [`Store::write`] on this thread, which may block.
-    pub(super) fn write_here<T>(&self, work: impl TxWork<T>) -> Result<T> {
+    pub(super) fn write_here<T>(&self, work: impl Fn(&Tx<'_>) -> Result<T>) -> Result<T> {
         self.commit(Survives::Power, work)
     }
 
@@ -112,7 +118,7 @@ impl Store {
     }
 
     /// Runs work in one transaction, and notes whether the store works.
-    fn commit<T>(&self, outlasts: Survives, work: impl TxWork<T>) -> Result<T> {
+    fn commit<T>(&self, outlasts: Survives, work: impl Fn(&Tx<'_>) -> Result<T>) -> Result<T> {
         let committed = match &self.database.engine {
             Engine::Sqlite(sqlite) => sqlite.run(outlasts, &work).map(|value| (value, true)),
             Engine::Postgres(postgres) => postgres.run(&work),

@@ -24,7 +24,7 @@ use tx::{Commit, TxKind};
 pub(super) use tx::{PgTx, SentQuery};
 
 use crate::cluster::LEASE_LEAST;
-use crate::tx::{Tx, TxWork};
+use crate::tx::Tx;
 use crate::{Result, StoreError};
 use cofferdam_core::text::with_causes;
 use deadpool::managed::QueueMode;
@@ -168,7 +168,7 @@ impl Postgres {
 
     /// Runs work in one transaction, again where it met another one; and whether it has changed
     /// something.
-    pub(super) fn run<T>(&self, work: &impl TxWork<T>) -> Result<(T, bool)> {
+    pub(super) fn run<T>(&self, work: &impl Fn(&Tx<'_>) -> Result<T>) -> Result<(T, bool)> {
         self.run_again(TxKind::Fenced, &|tx| {
             let value = work(tx)?;
             Ok((value, matches!(tx, Tx::Postgres(tx) if tx.has_changed.get())))
@@ -176,16 +176,16 @@ impl Postgres {
     }
 
     /// The same for a node that may have been taken out.
-    fn run_unfenced<T>(&self, work: &impl TxWork<T>) -> Result<T> {
+    fn run_unfenced<T>(&self, work: &impl Fn(&Tx<'_>) -> Result<T>) -> Result<T> {
         self.run_again(TxKind::Unfenced, work)
     }
 
     /// Runs work that changes nothing, which is in no other transaction's way.
-    pub(super) fn read<T>(&self, work: &impl TxWork<T>) -> Result<T> {
+    pub(super) fn read<T>(&self, work: &impl Fn(&Tx<'_>) -> Result<T>) -> Result<T> {
         self.run_again(TxKind::Read, work)
     }
 
-    fn run_again<T>(&self, kind: TxKind, work: &impl TxWork<T>) -> Result<T> {
+    fn run_again<T>(&self, kind: TxKind, work: &impl Fn(&Tx<'_>) -> Result<T>) -> Result<T> {
         let mut met = 0;
         loop {
             match self.run_once(kind, work) {
@@ -198,7 +198,7 @@ impl Postgres {
         }
     }
 
-    fn run_once<T>(&self, kind: TxKind, work: &impl TxWork<T>) -> Result<T> {
+    fn run_once<T>(&self, kind: TxKind, work: &impl Fn(&Tx<'_>) -> Result<T>) -> Result<T> {
         let client = self.client(&self.pool)?;
         match self.transact(&client, kind, work) {
             Ok((value, Commit::Done)) => Ok(value),
@@ -215,7 +215,12 @@ impl Postgres {
         }
     }
 
-    fn transact<T>(&self, client: &Object, kind: TxKind, work: &impl TxWork<T>) -> Result<(T, Commit)> {
+    fn transact<T>(
+        &self,
+        client: &Object,
+        kind: TxKind,
+        work: &impl Fn(&Tx<'_>) -> Result<T>,
+    ) -> Result<(T, Commit)> {
         let whose = (self.lease.get().map(|lease| &lease.own), self.home());
         let tx = Tx::Postgres(PgTx::new(client, &self.server, whose, kind)?);
         let value = work(&tx)?;

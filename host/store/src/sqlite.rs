@@ -5,7 +5,7 @@
 //! one file that is read up to its first gap.
 
 use super::commit::Survives;
-use super::tx::{Tx, TxWork};
+use super::tx::Tx;
 use super::{FILE_NAME, Result, StoreError, schema};
 use cofferdam_core::lock::lock;
 use rusqlite::{Connection, TransactionBehavior, ffi};
@@ -51,7 +51,7 @@ impl Sqlite {
     }
 
     /// Runs work in one transaction.
-    pub(super) fn run<T>(&self, outlasts: Survives, work: &impl TxWork<T>) -> Result<T> {
+    pub(super) fn run<T>(&self, outlasts: Survives, work: &impl Fn(&Tx<'_>) -> Result<T>) -> Result<T> {
         let mut connection = self.connection();
         self.log.mend(&connection)?;
         let synchronous = match outlasts {
@@ -74,13 +74,13 @@ impl Sqlite {
     }
 
     /// Runs work that changes nothing; what it would change is rolled back.
-    pub(super) fn read<T>(&self, work: &impl TxWork<T>) -> Result<T> {
+    pub(super) fn read<T>(&self, work: &impl Fn(&Tx<'_>) -> Result<T>) -> Result<T> {
         let mut connection = self.connection();
         work(&Tx::Sqlite(connection.transaction_with_behavior(TransactionBehavior::Deferred)?))
     }
 
     /// The same, and nobody else writes meanwhile.
-    pub(super) fn read_alone<T>(&self, work: &impl TxWork<T>) -> Result<T> {
+    pub(super) fn read_alone<T>(&self, work: &impl Fn(&Tx<'_>) -> Result<T>) -> Result<T> {
         let mut connection = self.connection();
         work(&Tx::Sqlite(connection.transaction_with_behavior(TransactionBehavior::Immediate)?))
     }

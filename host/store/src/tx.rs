@@ -14,11 +14,6 @@ pub(super) enum Tx<'c> {
     Postgres(PgTx<'c>),
 }
 
-/// What runs in a transaction, maybe several times: what it did before is undone each time.
-pub(super) trait TxWork<T>: Fn(&Tx<'_>) -> Result<T> {}
-
-impl<T, F: Fn(&Tx<'_>) -> Result<T>> TxWork<T> for F {}
-
 /// A row of a query, while it is read.
 pub(super) enum Row<'r> {
     Sqlite(&'r rusqlite::Row<'r>),

@@ -6,7 +6,7 @@ use super::homes::{self, AwayHome};
 use super::location::StoreLocation;
 use super::postgres::schema as postgres_schema;
 use super::postgres::{Postgres, lease};
-use super::tx::{Tx, TxWork};
+use super::tx::Tx;
 use super::usage::DAY_MS;
 use super::value::params;
 use super::{FILE_NAME, Result, StoreError, now_ms, schema};
@@ -137,7 +137,7 @@ impl DatabaseView {
     }
 
     /// Runs queries in one transaction, which changes nothing.
-    fn read<T>(&self, work: impl TxWork<T>) -> Result<T> {
+    fn read<T>(&self, work: impl Fn(&Tx<'_>) -> Result<T>) -> Result<T> {
         match &self.engine {
             ViewedEngine::Sqlite(connection) => work(&Tx::Sqlite(connection.unchecked_transaction()?)),
             ViewedEngine::Postgres(postgres) => postgres.read(&work),
@@ -145,7 +145,7 @@ impl DatabaseView {
     }
 
     /// The same of what nodes have; nothing in SQLite, and in tables of another version.
-    fn read_of_nodes<T: Default>(&self, work: impl TxWork<T>) -> Result<T> {
+    fn read_of_nodes<T: Default>(&self, work: impl Fn(&Tx<'_>) -> Result<T>) -> Result<T> {
         match &self.engine {
             ViewedEngine::Postgres(_) if self.version == self.version_known() => self.read(work),
             _ => Ok(T::default()),

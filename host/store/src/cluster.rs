@@ -129,8 +129,8 @@ impl Store {
         .await
     }
 
-    /// Resolves each time when there may be work that another node has left, at least once a second;
-    /// never in SQLite.
+    /// Resolves each time when there may be work that another node has left, at least once a
+    /// second; never in SQLite.
     pub fn woken(&self) -> watch::Receiver<()> {
         self.database.woken.subscribe()
     }

@@ -1,8 +1,8 @@
 //! Commits, and what each of them outlasts.
 //!
 //! Every commit outlasts the program. To wait for the disk takes longer than most turns, so what
-//! nobody outside has seen anything of rides where an engine can do that: it is on the disk with the
-//! next thing that is settled after it.
+//! nobody outside has seen anything of rides where an engine can do that: it is on the disk with
+//! the next thing that is settled after it.
 
 use super::tx::{Row, Tx};
 use super::value::{SqlValue, ToValue};

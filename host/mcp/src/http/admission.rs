@@ -55,7 +55,7 @@ pub(super) fn can_be_host(name: &str) -> bool {
     (is_authority && !name.contains(['@', '*'])) || name.parse::<IpAddr>().is_ok()
 }
 
-/// An address without its brackets, as a `Host` is held against it whatever its port.
+/// An address without its brackets, as a `Host` of any port is held against it.
 fn without_brackets(name: &str) -> &str {
     name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name)
 }

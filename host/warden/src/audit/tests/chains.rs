@@ -36,7 +36,7 @@ fn the_chains_of_a_folder_are_found() {
 fn a_chain_that_cannot_be_looked_at_is_not_left_out() {
     let dir = tempfile::tempdir().expect("a folder");
     open(&dir, Some("a"));
-    // Nobody gets into it, whatever their rights.
+    // Nobody gets into it, not even root.
     std::os::unix::fs::symlink("node-b", dir.path().join("node-b")).expect("writable");
     let found = ChainPlace::find_all(dir.path()).expect("readable");
     let nodes: Vec<_> = found.iter().map(|chain| chain.node.as_deref()).collect();

@@ -64,9 +64,7 @@ pub use homes::AwayHome;
 pub use inbox::{STRANGER_TOLD_MAX, STRANGERS_TOLD_PER_HOUR_MAX};
 pub use location::StoreLocation;
 pub use moves::MOVES_MAX;
-pub use postgres::{
-    CONFLICTS_MAX, CONNECTIONS_MAX, DEFAULT_SCHEMA, DOUBT_MAX, PostgresConfig, PostgresConfigError,
-};
+pub use postgres::{CONFLICTS_MAX, CONNECTIONS_MAX, DEFAULT_SCHEMA, PostgresConfig, PostgresConfigError};
 pub use presence::{ChannelNoted, Health, LastError, Presence, PresenceNote, Reloaded, Reloads, read_note};
 pub use recent::RECENT_ROWS_MAX;
 pub use retention::{DONE_AGE_MAX, DONE_ROWS_MAX};

@@ -16,7 +16,6 @@ mod text;
 mod tx;
 
 pub use config::{DEFAULT_SCHEMA, PostgresConfig, PostgresConfigError};
-pub use doubt::DOUBT_MAX;
 pub(super) use failure::refusal;
 use failure::{describe_hindrance, end_if_unfit, ends_connection, engine_error, is_conflict};
 pub(super) use row::PgRow;
@@ -30,8 +29,8 @@ use cofferdam_core::text::with_causes;
 use deadpool::managed::QueueMode;
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod};
 use lease::Lease;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio_postgres::NoTls;
@@ -55,6 +54,8 @@ pub(super) struct Postgres {
     lease_pool: Pool,
     config: Box<PostgresConfig>,
     lease: OnceLock<Lease>,
+    /// Tokens of commits that were answered, until a renewal of the lease takes them back.
+    answered: Mutex<Vec<i64>>,
     /// The process is about to end.
     asks_no_more: AtomicBool,
 }
@@ -64,8 +65,6 @@ struct Server {
     /// Host, port and database, for errors.
     name: String,
     schema: String,
-    /// It says later whether a transaction was committed, which not each server does.
-    tells_commits: AtomicBool,
     /// None while it is dropped.
     driver: Option<Driver>,
 }
@@ -86,6 +85,7 @@ impl Postgres {
         let postgres = Self::connect(config, Driver::Thread(runtime.map_err(engine_error)?))?;
         postgres.check_server()?;
         schema::migrate(&postgres)?;
+        postgres.remove_old_tokens()?;
         Ok(postgres)
     }
 
@@ -112,7 +112,7 @@ impl Postgres {
     /// A pool of connections; none is made yet.
     fn connect(config: &PostgresConfig, driver: Driver) -> Result<Self> {
         let (name, schema) = (config.server().to_owned(), config.schema.clone());
-        let server = Server { name, schema, tells_commits: AtomicBool::default(), driver: Some(driver) };
+        let server = Server { name, schema, driver: Some(driver) };
         let options = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = || match &config.tls {
             None => Manager::from_config(config.client.clone(), NoTls, options.clone()),
@@ -162,6 +162,7 @@ impl Postgres {
             lease_pool,
             config: Box::new(config.clone()),
             lease: OnceLock::new(),
+            answered: Mutex::default(),
             asks_no_more: AtomicBool::default(),
         })
     }
@@ -178,6 +179,11 @@ impl Postgres {
     /// The same for a node that may have been taken out.
     fn run_unfenced<T>(&self, work: &impl Fn(&Tx<'_>) -> Result<T>) -> Result<T> {
         self.run_again(TxKind::Unfenced, work)
+    }
+
+    /// The same for work that changes the tables.
+    fn run_migration<T>(&self, work: &impl Fn(&Tx<'_>) -> Result<T>) -> Result<T> {
+        self.run_again(TxKind::Migration, work)
     }
 
     /// Runs work that changes nothing, which is in no other transaction's way.
@@ -200,12 +206,17 @@ impl Postgres {
 
     fn run_once<T>(&self, kind: TxKind, work: &impl Fn(&Tx<'_>) -> Result<T>) -> Result<T> {
         let client = self.client(&self.pool)?;
-        match self.transact(&client, kind, work) {
-            Ok((value, Commit::Done)) => Ok(value),
-            Ok((value, Commit::InDoubt { number, why })) => {
+        let has_token = matches!(kind, TxKind::Fenced | TxKind::Unfenced);
+        let token = has_token.then(doubt::new_token).transpose()?;
+        match self.transact(&client, kind, token, work) {
+            Ok((value, Commit::Done)) => {
+                token.into_iter().for_each(|token| self.note_answered(token));
+                Ok(value)
+            }
+            Ok((value, Commit::InDoubt(why))) => {
                 drop(Object::take(client));
                 let server = self.server.name.clone();
-                match number.and_then(|number| self.was_committed(&number)) {
+                match token.and_then(|token| self.was_committed(token)) {
                     Some(true) => Ok(value),
                     Some(false) => Err(StoreError::Lost(server, why)),
                     None => Err(StoreError::Unknown(server, why)),
@@ -219,10 +230,11 @@ impl Postgres {
         &self,
         client: &Object,
         kind: TxKind,
+        token: Option<i64>,
         work: &impl Fn(&Tx<'_>) -> Result<T>,
     ) -> Result<(T, Commit)> {
         let whose = (self.lease.get().map(|lease| &lease.own), self.home());
-        let tx = Tx::Postgres(PgTx::new(client, &self.server, whose, kind)?);
+        let tx = Tx::Postgres(PgTx::new(client, &self.server, whose, kind, token)?);
         let value = work(&tx)?;
         match tx {
             Tx::Postgres(tx) => tx.commit().map(|commit| (value, commit)),
@@ -271,7 +283,6 @@ impl Postgres {
         if !is_another_kind && number.parse::<i64>().is_ok_and(|number| number < SERVER_LEAST) {
             return Err(unsuitable(format!("it is {version}, and 15 or newer is needed")));
         }
-        self.server.tells_commits.store(!is_another_kind, Ordering::Relaxed);
         if encoding != "UTF8" {
             return Err(unsuitable(format!("its encoding is {encoding}, and UTF8 is needed")));
         }
@@ -280,10 +291,6 @@ impl Postgres {
 }
 
 impl Server {
-    fn tells_commits(&self) -> bool {
-        self.tells_commits.load(Ordering::Relaxed)
-    }
-
     /// What comes of a step, by the deadline of a statement.
     fn wait<T>(&self, step: impl Future<Output = Result<T, Error>>) -> Result<T> {
         // The server ends a statement itself; it gets a moment to say so.

@@ -232,6 +232,17 @@ impl PostgresServer {
         watch.wait().expect("the shell ends");
     }
 
+    /// Ends it as a crash does: what is not on its disk is gone.
+    ///
+    /// # Panics
+    /// When it does not end.
+    pub fn crash(&mut self) {
+        let mut stop = self.command("pg_ctl");
+        stop.args(["stop", "-m", "immediate", "-D"]).arg(&self.data).stdout(Stdio::null());
+        assert!(stop.status().expect("pg_ctl starts").success());
+        self.stop();
+    }
+
     /// Where the server's socket and its data are.
     pub fn dir(&self) -> &Path {
         &self.dir

@@ -1,34 +1,36 @@
-//! A commit of which the answer was lost: the server knows what came of it.
+//! A commit of which the answer was lost. Each transaction that changes something writes a token of
+//! its own into a table, which is there as soon as the rest of it is: the database knows what came
+//! of it, whatever became of the server that was asked to commit.
 
-use super::{Postgres, end_if_unfit, refusal};
-use crate::{Store, StoreError};
-use deadpool_postgres::Object;
+use super::{Postgres, end_if_unfit, engine_error, is_conflict};
+use crate::value::params;
+use crate::{Result, Store, StoreError, machine_now_ms};
+use cofferdam_core::lock::lock;
+use cofferdam_core::standing::STORE;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use tokio_postgres::Row;
-use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
 /// Between two questions.
 const ASKED_AGAIN: Duration = Duration::from_millis(100);
-/// How long a server that answers, and cannot say, is asked. The time in which it is away does not
-/// count: only when it is back it may know.
-pub const DOUBT_MAX: Duration = Duration::from_secs(120);
-/// How long a server is asked at all: many times longer than a failover takes.
-const AWAY_MAX: Duration = Duration::from_secs(60 * 60);
+/// How long is asked, whatever keeps the server from answering: many times longer than a failover
+/// takes.
+const DOUBT_MAX: Duration = Duration::from_secs(60 * 60);
 
-/// What a server answers that may not know yet what it has.
-const STANDBY: &str = "standby";
+/// Whether a transaction was committed, and that it never will be where it was not: what of it is
+/// under way still finds its token used. This waits for one that has not ended. Asked again it
+/// answers the same, since its own row says of itself what it is.
+const WAS_COMMITTED: &str = "INSERT INTO committed (token, is_refused) VALUES ($1, true)
+     ON CONFLICT (token) DO UPDATE SET is_refused = committed.is_refused RETURNING is_refused IS NOT TRUE";
 
-/// What came of asking once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum DoubtAnswer {
-    /// Whether it was committed; none where the server does not know, and never will.
-    Final(Option<bool>),
-    /// The server is there, and does not know yet.
-    NotYet,
-    /// There is none that takes changes.
-    Away,
+/// Tokens of processes that ended without taking them back. A day is longer than anybody asks.
+const IS_OLD: &str = "at < now() - interval '1 day'";
+
+/// A token that no other transaction has; where one does, the later one fails as a conflict.
+pub(super) fn new_token() -> Result<i64> {
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).map_err(|error| engine_error(std::io::Error::other(error.to_string())))?;
+    Ok(i64::from_le_bytes(random))
 }
 
 impl Store {
@@ -42,67 +44,57 @@ impl Store {
 
 impl Postgres {
     /// Whether a transaction was committed of which the answer was lost, as soon as the server is
-    /// back; none where it cannot say. To run it again blindly would find its own work done by
-    /// somebody, and leave that to him. (PostgreSQL's documentation, 9.27, `pg_xact_status`.)
-    pub(super) fn was_committed(&self, number: &str) -> Option<bool> {
+    /// back; none where nobody asks any more. To run it again blindly would find its own work done
+    /// by somebody, and leave that to him.
+    pub(super) fn was_committed(&self, token: i64) -> Option<bool> {
         let ends = || self.asks_no_more.load(Ordering::Relaxed);
-        ask_until_final((DOUBT_MAX, AWAY_MAX), || (!ends()).then(|| self.ask_whether_committed(number)))
+        ask_until_answered(DOUBT_MAX, || (!ends()).then(|| self.ask_whether_committed(token)))
     }
 
-    fn ask_whether_committed(&self, number: &str) -> DoubtAnswer {
-        let told = self.client(&self.pool).and_then(|client| {
-            // A standby may not have read yet what it has, until it is promoted.
-            let ask = "SELECT CASE WHEN pg_is_in_recovery() THEN 'standby'
-                 ELSE pg_xact_status(CAST($1 AS text)::xid8) END";
-            let told = self.server.wait(client.query_typed(ask, &[(&number, Type::TEXT)]));
-            if told.as_ref().is_ok_and(|rows| read_fate(rows) == Some(STANDBY)) {
-                // Another server may be found under its name by now.
-                drop(Object::take(client));
-                return told;
-            }
-            end_if_unfit(client, told)
-        });
-        match told {
-            Ok(rows) => match read_fate(&rows) {
-                Some("committed") => DoubtAnswer::Final(Some(true)),
-                Some("aborted") => DoubtAnswer::Final(Some(false)),
-                Some(STANDBY) => DoubtAnswer::Away,
-                // Its process has not found yet that nobody listens.
-                Some(_) => DoubtAnswer::NotYet,
-                None => DoubtAnswer::Final(None),
-            },
-            // It was a standby, and has not come so far.
-            Err(error) if refusal(&error) == Some(&SqlState::INVALID_PARAMETER_VALUE) => {
-                DoubtAnswer::Final(Some(false))
-            }
-            Err(StoreError::Engine(_)) => DoubtAnswer::Final(None),
-            Err(StoreError::Hindered { .. }) => DoubtAnswer::NotYet,
-            Err(_) => DoubtAnswer::Away,
+    fn ask_whether_committed(&self, token: i64) -> Result<bool> {
+        let client = self.client(&self.pool)?;
+        let told = self.server.wait(client.query_typed(WAS_COMMITTED, &[(&token, Type::INT8)]));
+        let rows = end_if_unfit(client, told)?;
+        let row = rows.first().ok_or_else(|| StoreError::Corrupt("no answer to a token".to_owned()))?;
+        row.try_get(0).map_err(engine_error)
+    }
+
+    /// The answer of this transaction has come: nobody asks for its token. Who has a lease takes it
+    /// back with the next renewal.
+    pub(super) fn note_answered(&self, token: i64) {
+        if self.lease.get().is_some() {
+            lock(&self.answered).push(token);
         }
     }
+
+    /// Takes back the tokens that nobody has.
+    pub(super) fn remove_old_tokens(&self) -> Result<()> {
+        let found = format!("SELECT 1 FROM committed WHERE {IS_OLD} LIMIT 1");
+        if self.read(&|tx| tx.exists(&found, params![]))? {
+            let client = self.client(&self.pool)?;
+            // Alone: it would be in the way of those who write theirs.
+            let remove = format!("DELETE FROM committed WHERE {IS_OLD}");
+            let removed = self.server.wait(client.execute(remove.as_str(), &[]));
+            end_if_unfit(client, removed)?;
+        }
+        Ok(())
+    }
 }
 
-fn read_fate(rows: &[Row]) -> Option<&str> {
-    rows.first()?.get(0)
-}
-
-/// Asks until there is a final answer; none where nobody asks any more, or a server that is there
-/// was asked for the first of two times, or any for the second.
-fn ask_until_final(
-    (there_max, all_max): (Duration, Duration),
-    mut ask: impl FnMut() -> Option<DoubtAnswer>,
-) -> Option<bool> {
-    let (began, mut there) = (Instant::now(), Duration::ZERO);
-    while there < there_max && began.elapsed() < all_max {
-        let asked = Instant::now();
-        let answer = ask()?;
-        if let DoubtAnswer::Final(committed) = answer {
-            return committed;
+/// Asks until there is an answer, which is noted as a failure of the store meanwhile. None where
+/// nobody asks any more, or asking was in vain for so long, or always will be.
+fn ask_until_answered(limit: Duration, mut ask: impl FnMut() -> Option<Result<bool>>) -> Option<bool> {
+    let began = Instant::now();
+    while began.elapsed() < limit {
+        let error = match ask()? {
+            Ok(was_committed) => return Some(was_committed),
+            Err(error) => error,
+        };
+        STORE.failed(machine_now_ms(), &error.to_string());
+        if matches!(error, StoreError::Engine(_) | StoreError::Corrupt(_)) && !is_conflict(&error) {
+            return None;
         }
         std::thread::sleep(ASKED_AGAIN);
-        if answer == DoubtAnswer::NotYet {
-            there += asked.elapsed();
-        }
     }
     None
 }
@@ -113,30 +105,20 @@ mod tests {
 
     const MINUTE: Duration = Duration::from_secs(60);
 
-    /// What comes of asking a server that answers so, for so long while it is there; and how often
-    /// it was asked.
-    fn ask(answers: &[DoubtAnswer], there_max: Duration) -> (Option<bool>, usize) {
-        let mut times = 0;
-        let ended = ask_until_final((there_max, MINUTE), || {
-            times += 1;
-            answers.get(times - 1).copied()
-        });
-        (ended, times)
-    }
-
     #[test]
-    fn the_time_in_which_the_server_is_away_does_not_count() {
-        use DoubtAnswer::{Away, Final, NotYet};
+    fn a_server_is_asked_until_it_answers_or_cannot_or_the_process_ends() {
+        let away = || Err(StoreError::Unreachable("here".to_owned(), "it is away".to_owned()));
+        let ask = |answers: Vec<Result<bool>>| {
+            let mut answers = answers.into_iter();
+            let ended = ask_until_answered(MINUTE, || answers.next());
+            (ended, answers.len())
+        };
+        assert_eq!(ask(vec![away(), away(), Ok(true), away()]), (Some(true), 1));
+        assert_eq!(ask(vec![Ok(false), away()]), (Some(false), 1));
+        assert_eq!(ask(vec![away()]), (None, 0), "the process ends");
+        let never = || Err(engine_error(std::io::Error::other("no such table")));
+        assert_eq!(ask(vec![never(), Ok(true)]), (None, 1));
         let moment = Duration::from_millis(1);
-        assert_eq!(ask(&[Away, Away, Away, Final(Some(true))], moment), (Some(true), 4));
-        assert_eq!(ask(&[NotYet, Away, Final(Some(false))], MINUTE), (Some(false), 3));
-        assert_eq!(
-            ask(&[Away, NotYet, Final(Some(true))], moment),
-            (None, 2),
-            "it was there for long enough"
-        );
-        assert_eq!(ask(&[Away, Final(None)], moment), (None, 2));
-        assert_eq!(ask(&[Away], moment), (None, 2), "the process ends");
-        assert_eq!(ask_until_final((MINUTE, moment), || Some(Away)), None, "nor is it waited for for ever");
+        assert_eq!(ask_until_answered(moment, || Some(away())), None, "nor is it waited for for ever");
     }
 }

@@ -131,19 +131,22 @@ impl Postgres {
 
     /// Says that this node is there still. Returns the server's time where the lease of another one
     /// is over by it. One statement alone, which meets no other transaction: those of this node
-    /// read the row that it changes.
+    /// read the row that it changes. It takes back the tokens that nobody asks for any more.
     fn renew_lease(&self, lease: &Lease) -> Result<Option<i64>> {
         let (asked, holder) = (running_ms(), &lease.own.holder);
         let renew = format!(
-            "UPDATE node SET until = {WRITTEN_AT} + $2 WHERE holder = $1 RETURNING {NOW}, EXISTS
+            "WITH taken_back AS (DELETE FROM committed WHERE token = ANY($3))
+             UPDATE node SET until = {WRITTEN_AT} + $2 WHERE holder = $1 RETURNING {NOW}, EXISTS
              (SELECT 1 FROM node AS other WHERE other.until <= {NOW} AND other.holder <> $1)"
         );
         let client = self.client_within(&self.lease_pool, lease.patience())?;
+        let answered = std::mem::take(&mut *lock(&self.answered));
         let renewed = self.server.wait_within(lease.patience(), async {
             let renew = client.prepare_cached(&renew).await?;
-            client.query_opt(&renew, &[holder, &lease.length()]).await
+            client.query_opt(&renew, &[holder, &lease.length(), &answered]).await
         });
-        let renewed = super::end_if_unfit(client, renewed)?;
+        let renewed = super::end_if_unfit(client, renewed);
+        let renewed = renewed.inspect_err(|_| lock(&self.answered).extend(answered))?;
         let Some(row) = renewed else { return Err(StoreError::TakenOver) };
         follow(row.get(0), asked);
         lock(&lease.renewals).note(asked, row.get(0), lease.length());

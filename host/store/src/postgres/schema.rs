@@ -9,18 +9,19 @@ use crate::value::params;
 use crate::{Result, StoreError};
 
 /// The version that this program writes.
-pub(crate) const VERSION: i64 = 22;
+pub(crate) const VERSION: i64 = 23;
 
 /// The first one.
 const FIRST: i64 = 17;
 
 /// What each version adds to the one before. A version that was released is never changed.
-const VERSIONS: [&str; 6] = [VERSION_17, VERSION_18, VERSION_19, VERSION_20, VERSION_21, VERSION_22];
+const VERSIONS: [&str; 7] =
+    [VERSION_17, VERSION_18, VERSION_19, VERSION_20, VERSION_21, VERSION_22, VERSION_23];
 
 /// Makes the tables where there are none, and brings older ones to the version that this program
 /// knows, unless a node of an older release is there.
 pub(super) fn migrate(postgres: &Postgres) -> Result<()> {
-    postgres.run_unfenced(&|tx| {
+    postgres.run_migration(&|tx| {
         let schema = &postgres.server.schema;
         let found = version(tx, schema)?;
         if found > Some(VERSION) {
@@ -165,4 +166,17 @@ CREATE TABLE heir (
 
 ALTER TABLE node ADD COLUMN has_home bigint NOT NULL DEFAULT 0;
 ALTER TABLE run  ADD COLUMN node text COLLATE "C"
+"#;
+
+/// By which a transaction that was committed is told from one that was not. Its rows are taken back
+/// once nobody asks for them.
+const VERSION_23: &str = r#"
+DELETE FROM duty;
+DELETE FROM node;
+
+CREATE TABLE committed (
+    token      bigint PRIMARY KEY,
+    is_refused boolean,
+    at         timestamptz NOT NULL DEFAULT now()
+)
 "#;

@@ -2,8 +2,8 @@
 //! than its deadline, if it has one.
 //!
 //! What takes time are the exchanges with the server, so what nobody asks the answer of goes out
-//! with what follows: the beginning, the questions whether the node is there and which transaction
-//! it is, changes, and queries whose answers are read behind what follows.
+//! with what follows: the beginning, the question whether the node is there, changes, and queries
+//! whose answers are read behind what follows.
 
 use super::failure::{describe_refused_beginning, is_lost};
 use super::row::{PgRow, references};
@@ -21,7 +21,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
-use tokio_postgres::{Error, Row, SimpleQueryMessage, Statement};
+use tokio_postgres::{Error, Row, Statement};
 
 /// Rows that are fetched at once where the caller may want no more.
 const ROWS_AT_ONCE: usize = 64;
@@ -29,30 +29,21 @@ const ROWS_AT_ONCE: usize = 64;
 /// Statements that are on their way at most, before one is waited for.
 const SENT_MAX: usize = 64;
 
-/// Which transaction this is, for who must ask whether it was committed.
-const WHICH: &str = "pg_current_xact_id()";
+/// Writes down the token by which the server knows later whether this transaction was committed.
+const KEEP_TOKEN: &str = "INSERT INTO committed (token) VALUES ($1)";
 
-/// A query that fails where a node was taken out, so that what follows in the same breath fails.
-/// Who takes it out waits for this transaction, so that who takes its work over, also by looks that
-/// conflict with nothing, finds all that it has changed. The lock is in no renewal's way, which
-/// changes no key. It also says [which](WHICH) transaction this is, where the server tells commits.
-fn fence_query(tells_commits: bool) -> String {
-    let which = if tells_commits { WHICH } else { "NULL" };
-    format!(
-        "SELECT 1 / count(*), CAST({which} AS text)
-         FROM (SELECT 1 FROM node WHERE holder = $1 FOR KEY SHARE) AS own"
-    )
-}
+/// The same, in a query that fails where a node was taken out, so that what follows in the same
+/// breath fails. Who takes it out waits for this transaction, so that who takes its work over, also
+/// by looks that conflict with nothing, finds all that it has changed. The lock is in no renewal's
+/// way, which changes no key.
+const FENCE: &str = "WITH kept AS (INSERT INTO committed (token) VALUES ($1)),
+     own AS (SELECT 1 FROM node WHERE holder = $2 FOR KEY SHARE) SELECT 1 / count(*) FROM own";
 
 /// What came of a commit.
 pub(super) enum Commit {
     Done,
-    /// The connection was lost meanwhile, so nobody here knows. Whoever has the transaction's
-    /// number can ask.
-    InDoubt {
-        number: Option<String>,
-        why: String,
-    },
+    /// The connection was lost meanwhile, as this says, so nobody here knows.
+    InDoubt(String),
 }
 
 /// What a transaction may do.
@@ -62,6 +53,8 @@ pub(super) enum TxKind {
     Fenced,
     /// The same, whatever became of the node.
     Unfenced,
+    /// Changes the tables, also those that the other kinds need.
+    Migration,
     /// Changes nothing, so nobody waits for its end, and it is in no other one's way.
     Read,
 }
@@ -74,13 +67,12 @@ pub(in super::super) struct PgTx<'c> {
     pub(in super::super) node: Option<&'c OwnNode>,
     /// The node whose workspace this process has, where each has one of its own.
     pub(in super::super) home: Option<&'c str>,
-    /// Asks whether the node is there; none where that is not asked.
-    fence: Option<Statement>,
+    /// Keeps the token, and asks whether the node is there; none where that is not asked.
+    opening: Option<Statement>,
+    token: Option<i64>,
     state: Cell<TxState>,
     /// The server has refused to begin it.
     is_refused: Rc<Cell<bool>>,
-    /// Which transaction this is, once the server has told it.
-    number: Rc<OnceCell<String>>,
     /// What went out and was not waited for, in order.
     sent: RefCell<Vec<Sent<'c>>>,
     /// A statement has changed a row.
@@ -120,25 +112,29 @@ enum TxState {
 }
 
 impl<'c> PgTx<'c> {
-    /// A transaction of this node, or of none, and of one that has the workspace of `home`.
+    /// A transaction of this node, or of none, and of one that has the workspace of `home`. The
+    /// server keeps the `token` of one that has any, by which it is asked about.
     pub(super) fn new(
         client: &'c ClientWrapper,
         server: &'c Server,
         (node, home): (Option<&'c OwnNode>, Option<&'c str>),
         kind: TxKind,
+        token: Option<i64>,
     ) -> Result<Self> {
-        let fence = node.filter(|_| kind == TxKind::Fenced).map(|_| fence_query(server.tells_commits()));
-        let fence = fence.map(|fence| server.wait(client.prepare_typed_cached(&fence, &[Type::TEXT])));
+        let opening = token.map(|_| match node.filter(|_| kind == TxKind::Fenced) {
+            Some(_) => server.wait(client.prepare_typed_cached(FENCE, &[Type::INT8, Type::TEXT])),
+            None => server.wait(client.prepare_typed_cached(KEEP_TOKEN, &[Type::INT8])),
+        });
         Ok(Self {
             client,
             server,
             kind,
             node,
             home,
-            fence: fence.transpose()?,
+            opening: opening.transpose()?,
+            token,
             state: Cell::new(TxState::New),
             is_refused: Rc::default(),
-            number: Rc::default(),
             sent: RefCell::default(),
             has_changed: Cell::default(),
             takes_long: Cell::default(),
@@ -260,7 +256,7 @@ impl<'c> PgTx<'c> {
         self.state.set(TxState::Begun);
         let client = self.client;
         let begin = match self.kind {
-            TxKind::Fenced | TxKind::Unfenced => "BEGIN ISOLATION LEVEL SERIALIZABLE",
+            TxKind::Fenced | TxKind::Unfenced | TxKind::Migration => "BEGIN ISOLATION LEVEL SERIALIZABLE",
             TxKind::Read => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
         };
         let is_refused = self.is_refused.clone();
@@ -269,28 +265,18 @@ impl<'c> PgTx<'c> {
             is_refused.set(begun.is_err());
             begun.map(|()| Some(0))
         });
-        let number = self.number.clone();
-        if let (Some(fence), Some(node)) = (self.fence.clone(), self.node) {
-            self.send(async move {
-                let there = match client.query_one(&fence, &[&node.holder]).await {
-                    Err(error) if error.code() == Some(&SqlState::DIVISION_BY_ZERO) => return Ok(None),
-                    there => there?,
-                };
-                let told: Option<String> = there.try_get(1)?;
-                told.into_iter().for_each(|told| _ = number.set(told));
-                Ok(Some(0))
-            });
-        } else if self.kind != TxKind::Read && self.server.tells_commits() {
-            self.send(async move {
-                let rows = client.simple_query(&format!("SELECT {WHICH}")).await?;
-                let told = rows.iter().find_map(|row| match row {
-                    SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
-                    _ => None,
-                });
-                told.into_iter().for_each(|told| _ = number.set(told));
-                Ok(Some(0))
-            });
-        }
+        let Some(opening) = self.opening.clone() else { return };
+        let (token, node) = (self.token, self.node.filter(|_| self.kind == TxKind::Fenced));
+        self.send(async move {
+            let opened = match node {
+                Some(node) => client.execute(&opening, &[&token, &node.holder]).await,
+                None => client.execute(&opening, &[&token]).await,
+            };
+            match opened {
+                Err(error) if error.code() == Some(&SqlState::DIVISION_BY_ZERO) => Ok(None),
+                opened => opened.map(|_| Some(0)),
+            }
+        });
     }
 
     /// Waits for a step, and for what went out before it. What failed first says why the others
@@ -350,16 +336,10 @@ impl<'c> PgTx<'c> {
             // It ends as it is dropped.
             return Ok(Commit::Done);
         }
-        if self.server.tells_commits() && self.number.get().is_none() {
-            // Nothing was waited for so far, and both answers would go with the connection.
-            self.wait(async { Ok(()) })?;
-        }
         self.state.set(TxState::Ended);
         match self.wait(self.client.batch_execute("COMMIT")) {
             Ok(()) => Ok(Commit::Done),
-            Err(error) if is_lost(&error) => {
-                Ok(Commit::InDoubt { number: self.number.get().cloned(), why: error.to_string() })
-            }
+            Err(error) if is_lost(&error) => Ok(Commit::InDoubt(error.to_string())),
             Err(error) => Err(error),
         }
     }

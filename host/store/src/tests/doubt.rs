@@ -3,14 +3,16 @@
 use super::postgres::nodes::join;
 use super::postgres::{Schema, location, said};
 use super::*;
+use cofferdam_core::lock::lock;
 use cofferdam_core::secret::Secret;
 use cofferdam_postgres::{PostgresServer, new_schema, shared};
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// A connection that goes at the very commit: the server knows afterwards.
 #[tokio::test]
@@ -31,20 +33,39 @@ async fn a_commit_that_was_cut_off_is_told_as_that() {
     assert!(fixture.store.load_moves(CHANNEL).await.expect("connected anew").is_empty());
 }
 
-/// A way to the server that loses, once told so, all that comes back from a `COMMIT` on; and ends
-/// when that is done.
-fn begin_to_lose(from: &Path, to: &Path, loses: Arc<AtomicBool>) {
+/// What a way to the server does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Open,
+    /// It lets nobody through who comes anew.
+    Away,
+    /// It loses all that comes back from the next `COMMIT` on, and ends when that is done.
+    LosesAnswer,
+    /// It ends at the next `COMMIT`, keeps that, and is away from then on.
+    HoldsCommit,
+    /// What was kept goes to the server; it is open once that has ended the connection.
+    Delivers,
+}
+
+type WayState = Arc<Mutex<Way>>;
+
+fn begin_way(from: &Path, to: &Path, way: WayState) {
     let socket = |dir: &Path| dir.join(".s.PGSQL.5432");
     let (listener, to) = (UnixListener::bind(socket(from)).expect("a socket"), socket(to));
     std::thread::spawn(move || {
         for client in listener.incoming() {
-            let (client, server) = (client.expect("it comes"), UnixStream::connect(&to).expect("it listens"));
+            let client = client.expect("it comes");
+            if *lock(&way) == Way::Away {
+                continue;
+            }
+            // A server that was stopped may not be back yet.
+            let Ok(server) = UnixStream::connect(&to) else { continue };
             let pairs = [(client.try_clone(), server.try_clone()), (Ok(server), Ok(client))];
             let (is_lost, [up, down]) = (Arc::new(AtomicBool::new(false)), pairs);
             for (is_up, (from, to)) in [(true, up), (false, down)] {
                 let (from, to) = (from.expect("a descriptor"), to.expect("a descriptor"));
-                let (loses, is_lost) = (loses.clone(), is_lost.clone());
-                std::thread::spawn(move || relay(is_up, (from, to), (&loses, &is_lost)));
+                let (way, is_lost) = (way.clone(), is_lost.clone());
+                std::thread::spawn(move || relay(is_up, (from, to), (&way, &is_lost)));
             }
         }
     });
@@ -53,13 +74,28 @@ fn begin_to_lose(from: &Path, to: &Path, loses: Arc<AtomicBool>) {
 fn relay(
     is_up: bool,
     (mut from, mut to): (UnixStream, UnixStream),
-    (loses, is_lost): (&AtomicBool, &AtomicBool),
+    (way, is_lost): (&WayState, &AtomicBool),
 ) {
     let mut bytes = [0; 1 << 16];
     while let Ok(count @ 1..) = from.read(&mut bytes) {
         let has_commit = bytes[..count].windows(7).any(|some| some == b"COMMIT\0");
-        if is_up && has_commit && loses.swap(false, Ordering::SeqCst) {
+        let was = *lock(way);
+        if is_up && has_commit && was == Way::LosesAnswer {
             is_lost.store(true, Ordering::SeqCst);
+            *lock(way) = Way::Open;
+        }
+        if is_up && has_commit && was == Way::HoldsCommit {
+            is_lost.store(true, Ordering::SeqCst);
+            *lock(way) = Way::Away;
+            let _ = from.shutdown(Shutdown::Both);
+            while *lock(way) != Way::Delivers {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            // The server may have ended it meanwhile.
+            let _ = (to.write_all(&bytes[..count]), to.shutdown(Shutdown::Write));
+            while let Ok(1..) = to.read(&mut bytes) {}
+            *lock(way) = Way::Open;
+            return;
         }
         if is_up || !is_lost.load(Ordering::SeqCst) {
             to.write_all(&bytes[..count]).expect("it reads");
@@ -70,49 +106,128 @@ fn relay(
     let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
 }
 
-/// A new schema behind a way that [loses](begin_to_lose); and the folder of that way.
-fn behind_a_loss(server: &PostgresServer, loses: &Arc<AtomicBool>) -> (StoreLocation, tempfile::TempDir) {
+/// A new schema behind a way; and the folder of that.
+fn behind_a_way(server: &PostgresServer, way: &WayState) -> (StoreLocation, tempfile::TempDir) {
     let dir = tempfile::tempdir().expect("a folder");
-    begin_to_lose(dir.path(), server.dir(), loses.clone());
+    begin_way(dir.path(), server.dir(), way.clone());
     let url = server.url().replace(&server.dir().display().to_string(), &dir.path().display().to_string());
     let config = PostgresConfig::new(&Secret::new(url), &new_schema(), b"").expect("sound");
     (StoreLocation::Postgres(Box::new(config)), dir)
 }
 
 /// The next commit of a store loses all answers from it on.
-async fn check_a_lost_commit(store: &Store, loses: &AtomicBool) {
+async fn check_a_lost_commit(store: &Store, way: &WayState) {
     store.note_move(CHANNEL, "b".into(), "c".into()).await.expect("noted");
-    loses.store(true, Ordering::SeqCst);
-    // It asks nothing, and is prepared by now: all of it could go out in one breath.
+    *lock(way) = Way::LosesAnswer;
+    // It asks nothing, and is prepared by now: all of it may go out in one breath.
     store.note_move(CHANNEL, "a".into(), "b".into()).await.expect("the server knows");
-    assert!(!loses.load(Ordering::SeqCst), "nothing was lost");
+    assert_eq!(*lock(way), Way::Open, "something was lost");
     assert_eq!(store.load_moves(CHANNEL).await.expect("connected anew").len(), 2);
 }
 
-/// All that the server said from its last answer on is lost, so what the transaction is must have
-/// been known before.
+/// All that the server said of it is lost, so what the transaction is must have been known before.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_whose_every_answer_was_lost_counts() {
     let Some(server) = shared("a_commit_whose_every_answer_was_lost") else { return };
-    let loses = Arc::new(AtomicBool::new(false));
-    let (location, _dir) = behind_a_loss(server, &loses);
+    let way = Arc::new(Mutex::new(Way::Open));
+    let (location, _dir) = behind_a_way(server, &way);
     let store = Store::open(location).expect("a store");
-    check_a_lost_commit(&store, &loses).await;
+    check_a_lost_commit(&store, &way).await;
     // The end of what only looks goes out late; that of this is waited for.
     store.persist(CHANNEL, vec![new(1, None)]).await.expect("kept");
-    loses.store(true, Ordering::SeqCst);
+    *lock(&way) = Way::LosesAnswer;
     let claimed = store.claim(CHANNEL, UpdateClaim::Update(1)).await.expect("the server knows");
     assert_eq!(claimed.expect("it is this one's").updates.len(), 1);
 }
 
-/// Who is asked whether this node is there says in the same answer which transaction it is.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_of_a_node_whose_every_answer_was_lost_counts() {
     let Some(server) = shared("a_commit_of_a_node_whose_every_answer_was_lost") else { return };
-    let loses = Arc::new(AtomicBool::new(false));
-    let (location, _dir) = behind_a_loss(server, &loses);
+    let way = Arc::new(Mutex::new(Way::Open));
+    let (location, _dir) = behind_a_way(server, &way);
     let store = join(&location, "a").expect("a node");
-    check_a_lost_commit(&store, &loses).await;
+    check_a_lost_commit(&store, &way).await;
+}
+
+/// A way that is, as soon as somebody does something.
+async fn until(way: &WayState, awaited: Way) {
+    while *lock(way) != awaited {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// What is under way still when somebody asks was told as lost, so it is refused when it comes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_that_comes_after_it_was_asked_about_changes_nothing() {
+    let Some(server) = shared("a_commit_that_comes_after_it_was_asked_about") else { return };
+    let way = Arc::new(Mutex::new(Way::Open));
+    let (location, _dir) = behind_a_way(server, &way);
+    let store = Store::open(location).expect("a store");
+    let note = |from: &'static str| {
+        let store = store.clone();
+        tokio::spawn(async move { store.note_move(CHANNEL, from.into(), "b".into()).await })
+    };
+    note("x").await.expect("no panic").expect("noted");
+    *lock(&way) = Way::HoldsCommit;
+    let lost = note("a");
+    until(&way, Way::Away).await;
+    *lock(&way) = Way::Open;
+    let lost = lost.await.expect("no panic");
+    assert!(matches!(&lost, Err(StoreError::Lost { .. })), "{lost:?}");
+    *lock(&way) = Way::Delivers;
+    until(&way, Way::Open).await;
+    assert_eq!(store.load_moves(CHANNEL).await.expect("connected anew").len(), 1);
+    note("a").await.expect("no panic").expect("noted now");
+    assert_eq!(store.load_moves(CHANNEL).await.expect("asked").len(), 2);
+}
+
+/// Of a transaction that is not on its disk a server that crashes knows nothing when it is back,
+/// and gives the number that it had to another one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_that_a_server_lost_as_it_crashed_does_not_count() {
+    let Some(mut server) = PostgresServer::start("a_commit_that_a_server_lost") else { return };
+    server.set("wal_writer_delay", "10s");
+    let way = Arc::new(Mutex::new(Way::Open));
+    let (location, _dir) = behind_a_way(&server, &way);
+    let store = Store::open(location).expect("a store");
+    store.persist(CHANNEL, vec![new(1, None), new(2, None)]).await.expect("kept");
+    store.claim(CHANNEL, UpdateClaim::Update(1)).await.expect("asked").expect("it waits");
+    *lock(&way) = Way::HoldsCommit;
+    let claiming = store.clone();
+    let claim = tokio::spawn(async move { claiming.claim(CHANNEL, UpdateClaim::Update(2)).await });
+    until(&way, Way::Away).await;
+    let number = server.sql("SELECT backend_xid FROM pg_stat_activity WHERE backend_xid IS NOT NULL");
+    server.crash();
+    server.begin();
+    server.sql("CREATE TABLE another (one int)");
+    let another = server.sql("SELECT xmin FROM pg_class WHERE relname = 'another'");
+    assert_eq!(another, number, "the number was given to another one");
+    *lock(&way) = Way::Open;
+    let lost = claim.await.expect("no panic");
+    assert!(matches!(&lost, Err(StoreError::Lost { .. })), "{lost:?}");
+    let again = store.claim(CHANNEL, UpdateClaim::Update(2)).await.expect("it is back");
+    assert_eq!(again.expect("nobody has it").updates.len(), 1);
+}
+
+/// A token is taken back with the next renewal of the lease; what a process has left, a day later.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tokens_that_nobody_asks_for_are_taken_back() {
+    if !Schema::is_there("tokens_that_nobody_asks_for") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let count = || fixture.sql("SELECT count(*) FROM committed");
+    let before: u32 = count().parse().expect("a number");
+    fixture.store.note_move(CHANNEL, "a".into(), "b".into()).await.expect("noted");
+    assert_eq!(count(), (before + 1).to_string(), "it has no lease");
+    fixture.sql("UPDATE committed SET at = at - interval '25 hours'");
+    let node = join(&fixture.engine.location, "a").expect("a node");
+    node.note_move(CHANNEL, "b".into(), "c".into()).await.expect("noted");
+    // That of joining stays: it was there before there was a lease.
+    while count() != "1" {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(fixture.sql("SELECT count(*) FROM committed WHERE at < now() - interval '1 hour'"), "0");
 }
 
 /// A store whose next claim is committed, and waits for a standby that nobody has; and that claim.

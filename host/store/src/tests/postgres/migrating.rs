@@ -8,7 +8,8 @@ const BACK_TO_19: &str = "ALTER TABLE claim DROP CONSTRAINT claim_pkey; ALTER TA
     ALTER TABLE claim ALTER kind DROP DEFAULT; ALTER TABLE claim ADD PRIMARY KEY (channel, kind, name);
     INSERT INTO claim (channel, kind, name, holder) SELECT channel, 'reply', turn, holder FROM reply WHERE finished_at IS NULL;
     ALTER TABLE claim DROP messages; ALTER TABLE reply DROP holder; DROP TABLE audit_head;
-    DROP TABLE home; DROP TABLE heir; ALTER TABLE node DROP has_home; ALTER TABLE run DROP node; UPDATE schema_version SET version = 19";
+    DROP TABLE home; DROP TABLE heir; ALTER TABLE node DROP has_home; ALTER TABLE run DROP node; DROP TABLE committed;
+    UPDATE schema_version SET version = 19";
 
 #[tokio::test]
 async fn what_a_node_of_the_release_before_had_begun_is_taken_over_once_its_lease_is_over() {
@@ -39,7 +40,7 @@ async fn what_a_node_of_the_release_before_had_begun_is_taken_over_once_its_leas
             joined => break joined.expect("it brings the tables to its version"),
         }
     };
-    assert_eq!(fixture.sql("SELECT version FROM schema_version"), "22");
+    assert_eq!(fixture.sql("SELECT version FROM schema_version"), "23");
     assert!(matches!(a.dismiss(&second.turn).await, Err(StoreError::TakenOver)), "it is out");
     let gone = b.gone_nodes(CHANNEL).await.expect("asked");
     let left = b.take_over(CHANNEL, &gone).await.expect("asked");
@@ -49,7 +50,7 @@ async fn what_a_node_of_the_release_before_had_begun_is_taken_over_once_its_leas
 
 /// The same as the release of version 21 had them.
 const BACK_TO_21: &str =
-    "DROP TABLE home; DROP TABLE heir; ALTER TABLE node DROP has_home; ALTER TABLE run DROP node;
+    "DROP TABLE home; DROP TABLE heir; ALTER TABLE node DROP has_home; ALTER TABLE run DROP node; DROP TABLE committed;
     UPDATE schema_version SET version = 21";
 
 #[tokio::test]
@@ -67,7 +68,7 @@ async fn tables_may_take_longer_to_be_brought_to_a_version_than_a_statement() {
     let since = std::time::Instant::now();
     let store = Store::open(&fixture.engine.location).expect("it brings the tables to its version");
     assert!(since.elapsed() > std::time::Duration::from_secs(13), "{:?}", since.elapsed());
-    assert_eq!(fixture.sql("SELECT version FROM schema_version"), "22");
+    assert_eq!(fixture.sql("SELECT version FROM schema_version"), "23");
     // The same connection has its deadline again.
     let deadline = store.write_here(|tx| {
         tx.query_row("SELECT current_setting('statement_timeout')", params![], |row| row.get::<String>(0))

@@ -230,6 +230,21 @@ async fn tokens_that_nobody_asks_for_are_taken_back() {
     assert_eq!(fixture.sql("SELECT count(*) FROM committed WHERE at < now() - interval '1 hour'"), "0");
 }
 
+/// Each node asks for these twice a second.
+#[tokio::test]
+async fn a_look_for_what_is_due_writes_nothing_where_nothing_is() {
+    if !Schema::is_there("a_look_for_what_is_due") {
+        return;
+    }
+    let fixture = Fixture::<Schema>::new();
+    let of = ("daily", "0 9 * * *");
+    fixture.store.begin_schedule_check(of, 100).await.expect("begun");
+    let before = fixture.sql("SELECT count(*) FROM committed");
+    assert_eq!(fixture.store.begin_schedule_check(of, 200).await.expect("asked"), 100);
+    assert!(fixture.store.end_idle_turn_runs(now_ms()).await.expect("asked").is_empty());
+    assert_eq!(fixture.sql("SELECT count(*) FROM committed"), before);
+}
+
 /// A store whose next claim is committed, and waits for a standby that nobody has; and that claim.
 async fn committing() -> Option<(PostgresServer, Store, tokio::task::JoinHandle<Claimed>)> {
     const MESSAGES: i64 = 200;

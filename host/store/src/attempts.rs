@@ -3,7 +3,7 @@
 
 use super::tx::{Ahead, Row, Tx};
 use super::value::params;
-use super::{Result, Store, WhoseTurn, now_ms, usage};
+use super::{Result, Store, StoreError, WhoseTurn, now_ms, usage};
 use cofferdam_core::id::{Caller, TurnId};
 
 /// What a turn has behind it that no line of it tells.
@@ -22,8 +22,8 @@ impl Store {
     /// it. Rides.
     pub async fn attempt(&self, turn: &TurnId, caller: &Caller) -> Result<u32> {
         let (turn, caller) = (turn.as_str().to_owned(), caller.clone());
-        self.commit_along(move |tx| {
-            tx.query_row(
+        let counted = self.commit_along_ahead(move |tx| {
+            tx.query_ahead(
                 "INSERT INTO attempt (turn, channel, sender, count, last_at, begun_at)
                      VALUES (?1, ?2, ?3, 1, ?4, ?4)
                      ON CONFLICT (turn) DO UPDATE SET count = attempt.count + 1, last_at = ?4,
@@ -32,8 +32,8 @@ impl Store {
                 params![turn, caller.channel, caller.sender, now_ms()],
                 |row| row.get(0),
             )
-        })
-        .await
+        });
+        counted.await?.ok_or_else(|| StoreError::Corrupt("an attempt that has no count".to_owned()))
     }
 
     /// Takes the last attempt back. Rides.

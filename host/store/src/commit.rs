@@ -4,7 +4,7 @@
 //! nobody outside has seen anything of rides where an engine can do that: it is on the disk with
 //! the next thing that is settled after it.
 
-use super::tx::{Row, Tx};
+use super::tx::{Ahead, Row, Tx};
 use super::value::{SqlValue, ToValue};
 use super::{Engine, Result, Store, StoreError, blocking, machine_now_ms};
 use cofferdam_core::standing::STORE;
@@ -33,6 +33,25 @@ impl Store {
         work: impl Fn(&Tx<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         self.run_blocking(move |store| store.commit(Survives::Program, work)).await
+    }
+
+    /// The same for work whose answer is asked for only once it is kept, and comes with that. It is
+    /// [not known](StoreError::Unknown) where the commit was asked about: the answer is gone.
+    pub(super) async fn commit_along_ahead<T: Send + 'static>(
+        &self,
+        work: impl Fn(&Tx<'_>) -> Result<Ahead<T>> + Send + 'static,
+    ) -> Result<Option<T>> {
+        self.run_blocking(move |store| {
+            let ahead = store.commit(Survives::Program, work)?;
+            match (&ahead, store.postgres()) {
+                (Ahead::Sent(query, _), Some(postgres)) if !query.has_come() => {
+                    let why = "what it answered is gone with the connection".to_owned();
+                    Err(StoreError::Unknown(postgres.server_name(), why))
+                }
+                _ => ahead.into_first(),
+            }
+        })
+        .await
     }
 
     /// Looks something up, off the async threads: the work changes nothing, and sees one state of

@@ -3,7 +3,7 @@
 
 use super::claims::SessionOwner;
 use super::replies::keep_reply;
-use super::tx::{Row, Tx};
+use super::tx::{Ahead, Row, Tx};
 use super::value::{ToValue, params};
 use super::{
     AlbumPart, AlbumStanding, BoundTurn, Headers, NewUpdate, PersistResult, Result, Store, StoreError,
@@ -50,11 +50,19 @@ impl Store {
     pub async fn claim(&self, channel: &str, claim: UpdateClaim) -> Result<Option<BoundTurn>> {
         let (unsure, key) = (&self.database.unsure_claims, (channel.to_owned(), claim.clone()));
         let (channel, is_again) = (channel.to_owned(), lock(unsure).contains(&key));
-        let claiming = self.commit_along(move |tx| match &claim {
-            UpdateClaim::Update(id) => claim_update(tx, &channel, *id, is_again),
-            UpdateClaim::Album(album) => claim_album(tx, &channel, album, is_again),
-        });
-        let claimed = claiming.await;
+        let claimed = match claim {
+            UpdateClaim::Update(id) => {
+                let turn = turn_id(&channel, id);
+                let own = turn.clone();
+                let bound =
+                    self.commit_along_ahead(move |tx| bind_update(tx, (&channel, id), &own, is_again)).await;
+                let whole = |(update, standing)| BoundTurn { turn, updates: vec![update], standing };
+                bound.map(|bound| bound.map(whole))
+            }
+            UpdateClaim::Album(album) => {
+                self.commit_along(move |tx| claim_album(tx, &channel, &album, is_again)).await
+            }
+        };
         match &claimed {
             Err(StoreError::Unknown { .. }) if !is_again => lock(unsure).push(key),
             Ok(_) if is_again => lock(unsure).retain(|other| *other != key),
@@ -236,21 +244,26 @@ fn may_tell(tx: &Tx<'_>, channel: &str, stranger: &Stranger, now: i64) -> Result
     Ok(told == 1)
 }
 
-/// `is_again`: the same may have been bound already, and nobody was told.
-fn claim_update(tx: &Tx<'_>, channel: &str, id: i64, is_again: bool) -> Result<Option<BoundTurn>> {
-    let turn = turn_id(channel, id);
+/// Whether an earlier turn has answered a part of the same album.
+const IS_LATE: &str = "album IS NOT NULL AND EXISTS (SELECT 1 FROM inbox AS other
+     WHERE other.channel = inbox.channel AND other.album = inbox.album
+     AND other.turn IS NOT NULL AND other.turn <> inbox.turn AND other.seq < inbox.seq)";
+
+/// Binds one update, if it waits. `is_again`: the same may have been bound already, and nobody was
+/// told.
+fn bind_update(
+    tx: &Tx<'_>,
+    (channel, id): (&str, i64),
+    turn: &TurnId,
+    is_again: bool,
+) -> Result<Ahead<(Update, AlbumStanding)>> {
     let bind = format!(
         "UPDATE inbox SET turn = ?3
          WHERE channel = ?1 AND update_id = ?2 AND (turn IS NULL {}) AND done_at IS NULL
-         RETURNING update_id, raw, album IS NOT NULL",
+         RETURNING update_id, raw, {IS_LATE}",
         if is_again { "OR turn = ?3" } else { "" }
     );
-    let read = |row: &Row<'_>| Ok((update(row)?, row.get(2)?));
-    let Some((update, is_album)) = tx.query_optional(&bind, params![channel, id, turn], read)? else {
-        return Ok(None);
-    };
-    let standing = standing(tx, channel, turn.as_str(), is_album)?;
-    Ok(Some(BoundTurn { turn, updates: vec![update], standing }))
+    tx.query_ahead(&bind, params![channel, id, turn], |row| Ok((update(row)?, standing(row)?)))
 }
 
 /// The parts of an album that a turn takes: what waits, and what was dismissed. Nothing is left of
@@ -280,29 +293,24 @@ fn claim_album(tx: &Tx<'_>, channel: &str, album: &str, is_again: bool) -> Resul
 }
 
 pub(super) fn bound_turn(tx: &Tx<'_>, channel: &str, turn: String) -> Result<BoundTurn> {
-    let (mut updates, mut is_album) = (Vec::new(), false);
-    tx.query_rows(
-        "SELECT update_id, raw, album IS NOT NULL FROM inbox
-         WHERE turn = ?1 AND channel = ?2 AND joined IS NULL ORDER BY seq",
-        params![turn, channel],
-        |row| {
-            updates.push(update(row)?);
-            is_album |= row.get::<bool>(2)?;
-            Ok(())
-        },
-    )?;
-    let standing = standing(tx, channel, &turn, is_album)?;
-    Ok(BoundTurn { turn: TurnId::new(turn), updates, standing })
+    let bound = format!(
+        "SELECT update_id, raw, {IS_LATE} FROM inbox
+         WHERE turn = ?1 AND channel = ?2 AND joined IS NULL ORDER BY seq"
+    );
+    let (mut updates, mut album) = (Vec::new(), AlbumStanding::First);
+    tx.query_rows(&bound, params![turn, channel], |row| {
+        updates.push(update(row)?);
+        if standing(row)? == AlbumStanding::Late {
+            album = AlbumStanding::Late;
+        }
+        Ok(())
+    })?;
+    Ok(BoundTurn { turn: TurnId::new(turn), updates, standing: album })
 }
 
-/// Whether an earlier turn has answered a part of the same album.
-fn standing(tx: &Tx<'_>, channel: &str, turn: &str, is_album: bool) -> Result<AlbumStanding> {
-    let earlier = "SELECT 1 FROM inbox AS mine JOIN inbox AS other
-             ON other.channel = mine.channel AND other.album = mine.album
-             WHERE mine.turn = ?1 AND mine.channel = ?2 AND mine.joined IS NULL
-             AND other.turn IS NOT NULL AND other.turn <> ?1 AND other.seq < mine.seq LIMIT 1";
-    let is_late = is_album && tx.exists(earlier, params![turn, channel])?;
-    Ok(if is_late { AlbumStanding::Late } else { AlbumStanding::First })
+/// The third column, [`IS_LATE`].
+fn standing(row: &Row<'_>) -> Result<AlbumStanding> {
+    Ok(if row.get(2)? { AlbumStanding::Late } else { AlbumStanding::First })
 }
 
 fn turn_id(channel: &str, update_id: i64) -> TurnId {

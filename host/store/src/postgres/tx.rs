@@ -89,6 +89,11 @@ pub(in super::super) struct SentQuery {
 }
 
 impl SentQuery {
+    /// Whether its rows are here.
+    pub(in super::super) fn has_come(&self) -> bool {
+        self.rows.get().is_some()
+    }
+
     /// Its first row, once something that followed was waited for.
     pub(in super::super) fn first_row(&self) -> Result<Option<PgRow>> {
         let early = || StoreError::Corrupt("a query that nothing has waited for".to_owned());

@@ -136,8 +136,11 @@ async fn a_commit_whose_every_answer_was_lost_counts() {
     // The end of what only looks goes out late; that of this is waited for.
     store.persist(CHANNEL, vec![new(1, None)]).await.expect("kept");
     *lock(&way) = Way::LosesAnswer;
-    let claimed = store.claim(CHANNEL, UpdateClaim::Update(1)).await.expect("the server knows");
-    assert_eq!(claimed.expect("it is this one's").updates.len(), 1);
+    // It was bound, and nobody was told to which words.
+    let unknown = store.claim(CHANNEL, UpdateClaim::Update(1)).await;
+    assert!(matches!(&unknown, Err(StoreError::Unknown { .. })), "{unknown:?}");
+    let again = store.claim(CHANNEL, UpdateClaim::Update(1)).await.expect("the server knows");
+    assert_eq!(again.expect("it is this one's").updates.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

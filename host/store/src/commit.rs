@@ -87,7 +87,8 @@ impl Store {
         read: fn(&Row<'_>) -> Result<T>,
     ) -> Result<Option<T>> {
         let values = keep_values(params.as_ref());
-        self.read(move |tx| tx.query_optional(sql, values.as_slice(), read)).await
+        let query = move |tx: &Tx<'_>| tx.query_optional(sql, values.as_slice(), read);
+        self.run_blocking(move |store| store.query_here(query)).await
     }
 
     /// [`Store::read`] of each row of one query.
@@ -98,7 +99,8 @@ impl Store {
         read: fn(&Row<'_>) -> Result<T>,
     ) -> Result<Vec<T>> {
         let values = keep_values(params.as_ref());
-        self.read(move |tx| tx.query_rows(sql, values.as_slice(), read)).await
+        let query = move |tx: &Tx<'_>| tx.query_rows(sql, values.as_slice(), read);
+        self.run_blocking(move |store| store.query_here(query)).await
     }
 
     /// [`Store::read`] on this thread, which may block.
@@ -108,6 +110,17 @@ impl Store {
             Engine::Postgres(postgres) => postgres.read(&work),
         };
         read.inspect_err(|error| STORE.failed(machine_now_ms(), &error.to_string()))
+    }
+
+    /// The same of one query that is read whole.
+    fn query_here<T>(&self, query: impl Fn(&Tx<'_>) -> Result<T>) -> Result<T> {
+        match &self.database.engine {
+            Engine::Sqlite(_) => self.read_here(query),
+            Engine::Postgres(postgres) => {
+                let queried = postgres.query(&query);
+                queried.inspect_err(|error| STORE.failed(machine_now_ms(), &error.to_string()))
+            }
+        }
     }
 
     /// [`Store::write`] on this thread, which may block.

@@ -191,6 +191,11 @@ impl Postgres {
         self.run_again(TxKind::Read, work)
     }
 
+    /// The same for one query that is read whole.
+    pub(super) fn query<T>(&self, work: &impl Fn(&Tx<'_>) -> Result<T>) -> Result<T> {
+        self.run_again(TxKind::Query, work)
+    }
+
     fn run_again<T>(&self, kind: TxKind, work: &impl Fn(&Tx<'_>) -> Result<T>) -> Result<T> {
         let mut met = 0;
         loop {

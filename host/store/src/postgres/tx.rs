@@ -57,6 +57,8 @@ pub(super) enum TxKind {
     Migration,
     /// Changes nothing, so nobody waits for its end, and it is in no other one's way.
     Read,
+    /// The same of one query, which is a transaction by itself.
+    Query,
 }
 
 pub(in super::super) struct PgTx<'c> {
@@ -263,6 +265,7 @@ impl<'c> PgTx<'c> {
         let begin = match self.kind {
             TxKind::Fenced | TxKind::Unfenced | TxKind::Migration => "BEGIN ISOLATION LEVEL SERIALIZABLE",
             TxKind::Read => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+            TxKind::Query => return,
         };
         let is_refused = self.is_refused.clone();
         self.send(async move {
@@ -337,7 +340,7 @@ impl<'c> PgTx<'c> {
             TxState::New | TxState::Ended => return Ok(Commit::Done),
             TxState::Begun => {}
         }
-        if self.kind == TxKind::Read {
+        if matches!(self.kind, TxKind::Read | TxKind::Query) {
             // It ends as it is dropped.
             return Ok(Commit::Done);
         }
@@ -354,7 +357,8 @@ impl<'c> PgTx<'c> {
 impl Drop for PgTx<'_> {
     fn drop(&mut self) {
         self.sent.take();
-        if matches!(self.state.get(), TxState::Begun | TxState::Failed) {
+        let is_open = matches!(self.state.get(), TxState::Begun | TxState::Failed);
+        if is_open && self.kind != TxKind::Query {
             if self.kind == TxKind::Read {
                 // It holds nothing that a next attempt would meet, so its end need only be on its
                 // way before anything that follows.

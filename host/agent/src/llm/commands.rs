@@ -4,8 +4,7 @@
 //! It makes the gateway a file drop that audits everything, and testable from end to end.
 
 use crate::turn::{
-    Conversation, Deltas, HistoryEntry, HistorySize, Provider, ProviderError, StepReply, StepRequest,
-    ToolCall, ToolSpec,
+    Deltas, HistoryEntry, HistorySize, Provider, ProviderError, StepReply, StepRequest, ToolCall, ToolSpec,
 };
 use async_trait::async_trait;
 use cofferdam_core::arguments::{BadArguments, from_pairs};
@@ -32,8 +31,8 @@ impl Commands {
         Self { listing_chars_max: LISTING_CHARS_MAX.saturating_sub(chars) }
     }
 
-    fn decide(&self, conversation: &Conversation, tools: &[ToolSpec]) -> StepReply {
-        match conversation.entries.last() {
+    fn decide(&self, conversation: &[HistoryEntry], tools: &[ToolSpec]) -> StepReply {
+        match conversation.last() {
             Some(HistoryEntry::ToolResult { result: Ok(value), .. }) => say(value.to_string()),
             Some(HistoryEntry::ToolResult { result: Err(error), .. }) => say(error.to_string()),
             Some(HistoryEntry::User { text, attachments, .. }) => match split_command(text) {
@@ -252,14 +251,14 @@ mod tests {
         }]
     }
 
-    fn user(text: &str, attachments: Vec<AttachmentInfo>) -> Conversation {
+    fn user(text: &str, attachments: Vec<AttachmentInfo>) -> Vec<HistoryEntry> {
         let attachments: Vec<_> =
             attachments.into_iter().map(|info| Attachment { info, blob: None }).collect();
         let attachments = attachments.into();
-        Conversation { entries: vec![HistoryEntry::User { text: text.into(), attachments, addendum: None }] }
+        vec![HistoryEntry::User { text: text.into(), attachments, addendum: None }]
     }
 
-    fn decide(conversation: &Conversation, tools: &[ToolSpec]) -> StepReply {
+    fn decide(conversation: &[HistoryEntry], tools: &[ToolSpec]) -> StepReply {
         Commands::with_reserved(0).decide(conversation, tools)
     }
 
@@ -389,10 +388,10 @@ mod tests {
     #[test]
     fn results_are_told_as_they_are() {
         let mut conversation = user("/x", vec![]);
-        conversation.entries.push(result(Ok(json!({ "saved": true }))));
+        conversation.push(result(Ok(json!({ "saved": true }))));
         assert_eq!(decide(&conversation, &[]).text.as_deref(), Some(r#"{"saved":true}"#));
         let error = ToolError::new(ErrorCode::AlreadyExists, "there is a file");
-        conversation.entries.push(result(Err(error)));
+        conversation.push(result(Err(error)));
         assert_eq!(decide(&conversation, &[]).text.as_deref(), Some("already_exists: there is a file"));
     }
 

@@ -79,7 +79,7 @@ const NOTHING: &str = "(nothing)";
 const WIRE_NAME_BYTES_MAX: usize = 64;
 
 pub(super) fn messages<'a>(request: StepRequest<'a>, parts: &'a PromptParts) -> Vec<PromptMessage<'a>> {
-    let entries = &request.conversation.entries;
+    let entries = request.conversation;
     let mut messages = Vec::new();
     for (at, entry) in entries.iter().enumerate() {
         match entry {
@@ -222,7 +222,6 @@ pub(super) fn tools(specs: &[ToolSpec]) -> Vec<ToolSpec> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::turn::Conversation;
     use cofferdam_core::tool::{ErrorCode, ToolError};
     use cofferdam_warden::attachments::{Attachment, Attachments};
 
@@ -246,8 +245,7 @@ mod tests {
 
     /// The messages as short text: `u` user, `a` assistant, `r` results (`!` failed).
     fn shape(entries: Vec<HistoryEntry>) -> Vec<String> {
-        let conversation = Conversation { entries };
-        let request = StepRequest { instructions: "", conversation: &conversation, tools: &[] };
+        let request = StepRequest { instructions: "", conversation: &entries, tools: &[] };
         let parts = PromptParts::default();
         let shown = |message: &PromptMessage<'_>| match message {
             PromptMessage::User(blocks) => {

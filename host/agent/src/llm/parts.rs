@@ -2,7 +2,7 @@
 //! accepts, and that fit. The others are told of in the addendum alone, and can be saved all the
 //! same.
 
-use crate::turn::{Conversation, HistoryEntry, TaskAttachments, TokenUsage};
+use crate::turn::{HistoryEntry, TaskAttachments, TokenUsage};
 use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -59,10 +59,10 @@ impl PromptParts {
     /// # Errors
     /// Something that a task shows cannot be read: of a task everything is shown, or nothing is
     /// asked.
-    pub(super) async fn read(conversation: &Conversation, accepts: &[String]) -> io::Result<Self> {
+    pub(super) async fn read(conversation: &[HistoryEntry], accepts: &[String]) -> io::Result<Self> {
         let mut parts = Self::default();
         let mut left = PARTS_BYTES_MAX;
-        for (at, entry) in conversation.entries.iter().enumerate() {
+        for (at, entry) in conversation.iter().enumerate() {
             if let HistoryEntry::Task { shown, attachments, .. } = entry {
                 parts.0.insert(at, read_task(shown, attachments).await?);
                 continue;
@@ -287,7 +287,7 @@ mod tests {
             addendum: None,
         };
         let summary = HistoryEntry::Summary { text: String::new() };
-        let conversation = Conversation { entries: vec![summary, user] };
+        let conversation = [summary, user];
         let accepts: Vec<String> = accepts.iter().map(|&pattern| pattern.into()).collect();
         let parts = PromptParts::read(&conversation, &accepts).await.expect("readable");
         assert!(parts.at(0).is_empty() && parts.at(9).is_empty());

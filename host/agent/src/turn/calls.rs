@@ -102,7 +102,7 @@ impl Rounds<'_> {
             HistoryEntry::Assistant { tool_calls, .. } => Some(tool_calls.len()),
             _ => None,
         };
-        self.talk.conversation.entries.iter().rev().find_map(calls).unwrap_or(0)
+        self.talk.entries.iter().rev().find_map(calls).unwrap_or(0)
     }
 
     fn request(&self, id: CallId, wanted: &ToolCall) -> CallRequest {

@@ -6,7 +6,7 @@ use super::cost::{CostMeter, bytes, cost, count_wasted, tokens};
 use super::instructions::{SUMMARIZE, SUMMARIZE_NOW};
 use super::rounds::{EarlyEnd, Rounds};
 use super::shortening::cut_results;
-use super::{Conversation, HistoryEntry, StepRequest, Stop, TokenUsage, words};
+use super::{HistoryEntry, StepRequest, Stop, TokenUsage, words};
 use cofferdam_warden::attachments::Attachments;
 
 /// A longer summary is cut.
@@ -16,11 +16,11 @@ impl Rounds<'_> {
     /// Shortens the conversation if it is over its bound.
     pub(super) async fn shorten_if_long(&mut self) -> Result<(), EarlyEnd> {
         let bound = self.parts.runner.turns.history_tokens;
-        if !self.is_durable() || tokens(&self.talk.conversation.entries) <= bound {
+        if !self.is_durable() || tokens(&self.talk.entries) <= bound {
             return Ok(());
         }
         self.shorten(bound / 2).await?;
-        let over = bytes_over(&self.talk.conversation.entries, bound);
+        let over = bytes_over(&self.talk.entries, bound);
         self.cut_earlier_results(over);
         Ok(())
     }
@@ -28,15 +28,15 @@ impl Rounds<'_> {
     /// Shortens it to about `keep` tokens before the request. False when there is nothing to be
     /// shortened.
     pub(super) async fn shorten(&mut self, keep: u64) -> Result<bool, EarlyEnd> {
-        let older = &self.talk.conversation.entries[..self.talk.start];
+        let older = &self.talk.entries[..self.talk.start];
         let end = cut(older, keep);
         if end == 0 || (end == 1 && matches!(older[0], HistoryEntry::Summary { .. })) {
             return Ok(false);
         }
-        let mut older = Conversation { entries: older[..end].to_vec() };
-        let over = bytes_over(&older.entries, self.parts.runner.turns.history_tokens);
-        cut_results(&mut older.entries, over);
-        older.entries.push(HistoryEntry::User {
+        let mut older = older[..end].to_vec();
+        let over = bytes_over(&older, self.parts.runner.turns.history_tokens);
+        cut_results(&mut older, over);
+        older.push(HistoryEntry::User {
             text: SUMMARIZE_NOW.into(),
             attachments: Attachments::default(),
             addendum: None,
@@ -44,10 +44,10 @@ impl Rounds<'_> {
         let request = StepRequest { instructions: SUMMARIZE, conversation: &older, tools: &[] };
         let mut heard = CostMeter::default();
         let answered = self.ask_unless_stopped(request, &mut heard).await;
-        self.talk.spend(count_wasted(&older.entries, &answered, &heard)).await?;
+        self.talk.spend(count_wasted(&older, &answered, &heard)).await?;
         let (text, spent) = match answered? {
             Ok(reply) => {
-                let spent = cost(&older.entries, &reply);
+                let spent = cost(&older, &reply);
                 // What a model says when it declines sums up nothing.
                 let is_declined = reply.stop == Stop::Declined;
                 (reply.text.filter(|text| !is_declined && !text.trim().is_empty()), spent)

@@ -7,14 +7,7 @@ use cofferdam_core::tool::ToolError;
 use cofferdam_warden::attachments::Attachments;
 use serde_json::Value;
 
-/// The entries of a conversation, oldest first; those of the turn that runs come last.
-#[derive(Clone, Debug, Default)]
-pub struct Conversation {
-    /// What was said and done.
-    pub entries: Vec<HistoryEntry>,
-}
-
-/// One thing said or done.
+/// One thing said or done. A conversation is a list of them.
 #[derive(Clone, Debug)]
 pub enum HistoryEntry {
     /// A message of the user.

@@ -35,7 +35,7 @@ pub mod words;
 
 pub use clock::WallClock;
 pub use config::Config;
-pub use conversation::{Conversation, HistoryEntry, TaskAttachments};
+pub use conversation::{HistoryEntry, TaskAttachments};
 pub use history::{EntryExtras, History, HistoryError, KeptHistory};
 pub use progress::{StepListener, TurnStep};
 pub use provider::{

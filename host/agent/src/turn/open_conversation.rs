@@ -4,7 +4,7 @@
 
 use super::history::{EntryExtras, History, HistoryError, KeptHistory};
 use super::instructions::UNSHOWABLE;
-use super::{Conversation, HistoryEntry, ToolCall};
+use super::{HistoryEntry, ToolCall};
 use cofferdam_core::attachment::addendum as told_of;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::message::OutgoingAttachment;
@@ -15,7 +15,7 @@ use std::time::Duration;
 /// A conversation, the request in it that is to be answered, and where it is kept.
 pub(super) struct OpenConversation {
     /// What was said, earlier turns first.
-    pub(super) conversation: Conversation,
+    pub(super) entries: Vec<HistoryEntry>,
     /// The turn of each entry.
     turns: Vec<TurnId>,
     /// Where the request stands: an [`HistoryEntry::User`].
@@ -48,9 +48,8 @@ impl OpenConversation {
     /// A turn that stands alone and is kept nowhere; each step is charged when it is taken, where
     /// there is a place for that.
     pub(super) fn new_unkept(turn: TurnId, request: HistoryEntry, charged: Option<HistoryPlace>) -> Self {
-        let conversation = Conversation { entries: vec![request] };
-        let (turns, files, keeping) = (vec![turn.clone()], Vec::new(), None);
-        Self { conversation, turns, start: 0, turn, tokens: 0, left_out: 0, files, keeping, charged }
+        let (entries, turns, files, keeping) = (vec![request], vec![turn.clone()], Vec::new(), None);
+        Self { entries, turns, start: 0, turn, tokens: 0, left_out: 0, files, keeping, charged }
     }
 
     /// What was kept, with its last request as the one that is to be answered. It may have been
@@ -67,9 +66,9 @@ impl OpenConversation {
         let left_out = steps.next().map_or(0, |kept| kept.besides.left_out);
         let files = kept[start..].iter().flat_map(|kept| kept.besides.files.clone()).collect();
         let turns = kept.iter().map(|kept| kept.turn.clone()).collect();
-        let conversation = Conversation { entries: kept.into_iter().map(|kept| kept.entry).collect() };
+        let entries = kept.into_iter().map(|kept| kept.entry).collect();
         let (keeping, charged) = (Some(keeping), None);
-        Some(Self { conversation, turns, start, turn, tokens, left_out, files, keeping, charged })
+        Some(Self { entries, turns, start, turn, tokens, left_out, files, keeping, charged })
     }
 
     /// The same with a new request of the turn at the end, which is kept unless it is there
@@ -118,7 +117,7 @@ impl OpenConversation {
         if matches!(entry, HistoryEntry::Assistant { .. }) {
             self.left_out = besides.left_out;
         }
-        self.conversation.entries.push(entry);
+        self.entries.push(entry);
         self.turns.push(self.turn.clone());
         self.tokens += besides.tokens;
         self.files.extend(besides.files);
@@ -135,7 +134,7 @@ impl OpenConversation {
         let n = self.turns.iter().filter(|turn| **turn == self.turn).count();
         let taken = history.take_up(whose, n, &entry, taking).await?;
         if taken {
-            self.conversation.entries.push(entry);
+            self.entries.push(entry);
             self.turns.push(self.turn.clone());
         }
         Ok(taken)
@@ -151,7 +150,7 @@ impl OpenConversation {
         if let Some(HistoryPlace { history, whose, .. }) = &self.keeping {
             history.summarize(whose, &self.turns[end], &summary, tokens).await?;
         }
-        self.conversation.entries.splice(..end, [summary]);
+        self.entries.splice(..end, [summary]);
         self.turns.splice(..end, [TurnId::new("")]);
         self.start = self.start + 1 - end;
         self.tokens += tokens;
@@ -219,7 +218,7 @@ impl OpenConversation {
     /// What came with the request and with each message that was added to it, and what the provider
     /// is told of that.
     fn files_mut(&mut self) -> impl Iterator<Item = (&mut Attachments, &mut Option<String>)> {
-        self.conversation.entries[self.start..].iter_mut().filter_map(|entry| match entry {
+        self.entries[self.start..].iter_mut().filter_map(|entry| match entry {
             HistoryEntry::User { attachments, addendum, .. }
             | HistoryEntry::Steer { attachments, addendum, .. } => Some((attachments, addendum)),
             _ => None,
@@ -233,12 +232,12 @@ impl OpenConversation {
 
     /// The request and everything after it.
     pub(super) fn current(&self) -> &[HistoryEntry] {
-        &self.conversation.entries[self.start..]
+        &self.entries[self.start..]
     }
 
     /// The answer, if the request has one, which ends with it.
     pub(super) fn answer(&self) -> Option<&str> {
-        self.conversation.entries.last()?.answer()
+        self.entries.last()?.answer()
     }
 
     /// Whether the turn itself has said anything yet.
@@ -248,7 +247,7 @@ impl OpenConversation {
 
     /// The calls of the last step that have no result yet, in order.
     pub(super) fn pending(&self) -> &[ToolCall] {
-        let entries = &self.conversation.entries;
+        let entries = &self.entries;
         let results =
             entries.iter().rev().take_while(|entry| matches!(entry, HistoryEntry::ToolResult { .. })).count();
         match entries.iter().rev().nth(results) {
@@ -321,7 +320,7 @@ impl OpenConversation {
 
     /// What the turn itself has said and done: of a retry, nothing that was before it.
     pub(super) fn own_entries(&self) -> impl Iterator<Item = &HistoryEntry> {
-        let own = self.turns.iter().zip(&self.conversation.entries).filter(|(turn, _)| **turn == self.turn);
+        let own = self.turns.iter().zip(&self.entries).filter(|(turn, _)| **turn == self.turn);
         own.map(|(_, entry)| entry)
     }
 }

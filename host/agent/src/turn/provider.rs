@@ -1,6 +1,6 @@
 //! The seam behind which a model, or no model at all, decides what happens next in a turn.
 
-use super::Conversation;
+use super::HistoryEntry;
 use async_trait::async_trait;
 use cofferdam_core::arguments::BadArguments;
 use serde_json::Value;
@@ -55,8 +55,8 @@ pub enum HistorySize {
 pub struct StepRequest<'a> {
     /// What the operator and this program tell a model of its task; empty where there is no model.
     pub instructions: &'a str,
-    /// The conversation so far.
-    pub conversation: &'a Conversation,
+    /// The conversation so far, oldest first; what belongs to the turn that runs comes last.
+    pub conversation: &'a [HistoryEntry],
     /// The tools that may be called.
     pub tools: &'a [ToolSpec],
 }

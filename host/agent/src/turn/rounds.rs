@@ -214,7 +214,7 @@ impl<'a> Rounds<'a> {
     async fn respond(&mut self) -> Result<Result<StepReply, ProviderError>, EarlyEnd> {
         let request = StepRequest {
             instructions: self.parts.instructions,
-            conversation: &self.talk.conversation,
+            conversation: &self.talk.entries,
             tools: self.parts.specs,
         };
         let progress = self.around.progress.clone();
@@ -225,7 +225,7 @@ impl<'a> Rounds<'a> {
             heard.end();
         }
         if self.is_durable() {
-            self.talk.spend(count_wasted(&self.talk.conversation.entries, &answered, &heard)).await?;
+            self.talk.spend(count_wasted(&self.talk.entries, &answered, &heard)).await?;
         }
         answered
     }
@@ -247,7 +247,7 @@ impl<'a> Rounds<'a> {
 
     /// Takes a step over into the conversation.
     async fn take(&mut self, reply: StepReply) -> Result<(), EarlyEnd> {
-        let tokens = if self.is_durable() { cost(&self.talk.conversation.entries, &reply) } else { 0 };
+        let tokens = if self.is_durable() { cost(&self.talk.entries, &reply) } else { 0 };
         let (mut text, mut tool_calls) = (reply.text, reply.tool_calls);
         if self.is_durable() {
             // A model may have read them somewhere; what it says is for others.

@@ -36,7 +36,7 @@ impl Rounds<'_> {
             Shortening::EarlierResults => Ok(self.cut_earlier_results(usize::MAX) > 0),
             Shortening::AllResults => {
                 let start = self.talk.start;
-                Ok(cut_results(&mut self.talk.conversation.entries[start..], usize::MAX) > 0)
+                Ok(cut_results(&mut self.talk.entries[start..], usize::MAX) > 0)
             }
             Shortening::Files => Ok(self.talk.show_no_files()),
         }
@@ -46,7 +46,7 @@ impl Rounds<'_> {
     /// many are.
     pub(super) fn cut_earlier_results(&mut self, over: usize) -> usize {
         let start = self.talk.start;
-        let entries = &mut self.talk.conversation.entries[start..];
+        let entries = &mut self.talk.entries[start..];
         let newest = entries.iter().rposition(|entry| matches!(entry, HistoryEntry::Assistant { .. }));
         cut_results(&mut entries[..newest.unwrap_or(0)], over)
     }

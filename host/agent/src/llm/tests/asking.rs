@@ -5,9 +5,7 @@ use crate::llm::config::{Config, ProviderKind};
 use crate::llm::http::ERROR_BYTES_MAX;
 use crate::llm::model::{ModelProvider, REQUEST_BYTES_MAX};
 use crate::llm::timeouts::{REQUEST_ATTEMPTS_MAX, RequestTimeouts};
-use crate::turn::{
-    Conversation, Delta, HistoryEntry, Provider, ProviderError, StepReply, StepRequest, TokenUsage,
-};
+use crate::turn::{Delta, HistoryEntry, Provider, ProviderError, StepReply, StepRequest, TokenUsage};
 use cofferdam_warden::attachments::Attachments;
 use serde_json::json;
 use std::time::Duration;
@@ -61,7 +59,7 @@ async fn ask(model: &ModelProvider, text: &str) -> (Result<StepReply, ProviderEr
 /// The same with all that is told on the way.
 async fn hear(model: &ModelProvider, text: &str) -> (Result<StepReply, ProviderError>, Heard) {
     let user = HistoryEntry::User { text: text.into(), attachments: Attachments::default(), addendum: None };
-    let conversation = Conversation { entries: vec![user] };
+    let conversation = [user];
     let mut heard = Heard::default();
     let request = StepRequest { instructions: "", conversation: &conversation, tools: &[] };
     let reply = model.respond(request, &mut |delta| heard.take(delta)).await;

@@ -17,9 +17,7 @@ use super::failure::AttemptFailure;
 use super::http::{AnswerListener, hear_answer};
 use super::messages::{Prompt, messages, tools};
 use super::parts::{PartShape, PromptPart, PromptParts};
-use crate::turn::{
-    Conversation, Delta, HistoryEntry, StepReply, StepRequest, TokenUsage, ToolCall, ToolSpec,
-};
+use crate::turn::{Delta, HistoryEntry, StepReply, StepRequest, TokenUsage, ToolCall, ToolSpec};
 use bytes::Bytes;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_warden::attachments::Attachments;
@@ -82,7 +80,7 @@ pub(super) async fn cut_is_never_whole(dialect: Dialect, recorded: &str, end: &s
 
 /// The body that a dialect makes of one conversation with everything in it.
 pub(super) fn body_of(make: impl Fn(&Prompt<'_>) -> Vec<u8>) -> Value {
-    let conversation = Conversation { entries: everything() };
+    let conversation = everything();
     let specs = [ToolSpec {
         name: "file_read".into(),
         summary: "Reads a file.".into(),

@@ -14,7 +14,7 @@ impl Provider for Calling {
         _: &mut Deltas<'_>,
     ) -> Result<StepReply, ProviderError> {
         let said = |text: String| StepReply { text: Some(text), ..StepReply::default() };
-        Ok(match request.conversation.entries.as_slice() {
+        Ok(match request.conversation {
             [HistoryEntry::User { text, .. }] if text.eq_ignore_ascii_case("/help") => said("(tools)".into()),
             [HistoryEntry::User { text, .. }] => {
                 let tool = text.trim().trim_start_matches('/').to_owned();

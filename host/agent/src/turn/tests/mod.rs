@@ -134,7 +134,7 @@ impl Provider for Script {
         request: StepRequest<'_>,
         deltas: &mut Deltas<'_>,
     ) -> Result<StepReply, ProviderError> {
-        let entries = &request.conversation.entries;
+        let entries = request.conversation;
         self.asked.lock().expect("asked").push(all_shown(entries));
         let of = |entry: &HistoryEntry| match entry {
             HistoryEntry::ToolResult { shown, .. } => Some(shown.clone()),

@@ -93,18 +93,14 @@ impl Provider for Model {
         request: StepRequest<'_>,
         _: &mut Deltas<'_>,
     ) -> Result<StepReply, ProviderError> {
-        let steps = request
-            .conversation
-            .entries
-            .iter()
-            .filter(|e| matches!(e, HistoryEntry::Assistant { .. }))
-            .count();
+        let steps =
+            request.conversation.iter().filter(|e| matches!(e, HistoryEntry::Assistant { .. })).count();
         self.asked.lock().expect("asked").push(steps);
         let user = |entry: &HistoryEntry| match entry {
             HistoryEntry::User { text, .. } => Some(text.clone()),
             _ => None,
         };
-        self.told.lock().expect("told").extend(request.conversation.entries.iter().find_map(user));
+        self.told.lock().expect("told").extend(request.conversation.iter().find_map(user));
         let step = match steps {
             0 => calls(&[call("WRITE"), ("WRITE", "{\"n\":1}".into()), call("read")]),
             1 => calls(&[call("fail"), call("SEND")]),

@@ -276,7 +276,7 @@ impl Provider for Echo {
         request: StepRequest<'_>,
         _: &mut Deltas<'_>,
     ) -> Result<StepReply, ProviderError> {
-        let entries = &request.conversation.entries;
+        let entries = request.conversation;
         let begun =
             entries.iter().rposition(|entry| matches!(entry, HistoryEntry::User { .. })).expect("a request");
         let mut said = Vec::new();

@@ -20,13 +20,13 @@ impl Rounds<'_> {
     pub(super) async fn run_calls(&mut self) -> Result<(), EarlyEnd> {
         let mut pending = self.talk.pending().to_vec();
         let mut number = self.talk.calls() - pending.len();
-        let most = self.parts.runner.turns.calls;
+        let most = self.runner.turns.calls;
         let beyond = pending.split_off(pending.len().min(most.saturating_sub(number)));
-        for batch in batches(pending, |tool| self.parts.runner.tools.is_read_only(tool)) {
+        for batch in batches(pending, |tool| self.runner.tools.is_read_only(tool)) {
             let calls = batch.len();
             let results = self.batch(&batch, number).await?;
             for (n, (wanted, result)) in batch.into_iter().zip(results).enumerate() {
-                let id = self.around.turn.id.call(number + n);
+                let id = self.turn.id.call(number + n);
                 let (result, files) = match result {
                     Ok(ToolAnswer { result, attachments, .. }) => (Ok(result), attachments),
                     // Without a result it runs when the turn goes on, or is told as cut off: what it
@@ -60,7 +60,7 @@ impl Rounds<'_> {
             let refused = match decide_repeat(self.talk.own_entries(), wanted) {
                 RepeatDecision::Run => match self.refuse_elsewhere(&wanted.tool) {
                     Some(error) => Some(error),
-                    None => self.check_daily_budget(&self.around.turn.id.call(first + n), wanted).await?,
+                    None => self.check_daily_budget(&self.turn.id.call(first + n), wanted).await?,
                 },
                 RepeatDecision::Refuse(error) => Some(error),
                 RepeatDecision::Stop(code) => {
@@ -68,12 +68,12 @@ impl Rounds<'_> {
                     return Err(EarlyEnd::Answered(words::going_in_circles(&wanted.tool, code)));
                 }
             };
-            requests.push((self.request(self.around.turn.id.call(first + n), wanted), refused));
+            requests.push((self.request(self.turn.id.call(first + n), wanted), refused));
         }
         let number = self.step_calls() + 1 - self.talk.pending().len();
         let mut running = Vec::with_capacity(requests.len());
         for (n, (request, refused)) in requests.into_iter().enumerate() {
-            let (tools, progress) = (self.parts.runner.tools.clone(), self.around.progress.clone());
+            let (tools, progress) = (self.runner.tools.clone(), self.progress.clone());
             let (call, tool) = (request.id.clone(), request.tool.clone());
             let of = self.step_calls();
             progress.step(TurnStep::Calling { call: call.clone(), tool, number: number + n, of });
@@ -106,9 +106,9 @@ impl Rounds<'_> {
     }
 
     fn request(&self, id: CallId, wanted: &ToolCall) -> CallRequest {
-        let turn = &self.around.turn;
+        let turn = &self.turn;
         let (tool, arguments) = (wanted.tool.clone(), wanted.arguments.clone());
-        let (progress, call) = (self.around.progress.clone(), id.clone());
+        let (progress, call) = (self.progress.clone(), id.clone());
         let report = move |message: &str| {
             progress.step(TurnStep::Report { call: call.clone(), message: message.to_owned() });
         };
@@ -118,7 +118,7 @@ impl Rounds<'_> {
             attachments: turn.attachments.clone(),
             recent: turn.recent.clone(),
             report: Some(Arc::new(report)),
-            journal: self.around.journal.clone(),
+            journal: self.journal.clone(),
             messaging: turn.messaging.clone(),
             approver: turn.approver.clone(),
             cancel: self.stop.clone(),
@@ -128,9 +128,9 @@ impl Rounds<'_> {
 
     /// Why a tool may not be called by this turn where it runs.
     fn refuse_elsewhere(&self, tool: &str) -> Option<ToolError> {
-        let profiles = self.around.turn.profiles.as_deref()?;
+        let profiles = self.turn.profiles.as_deref()?;
         let refused = || ToolError::new(ErrorCode::ToolUnavailable, words::not_here(tool, profiles));
-        (!self.parts.runner.tools.is_among(tool, profiles)).then(refused)
+        (!self.runner.tools.is_among(tool, profiles)).then(refused)
     }
 
     /// Why a call that may write is refused today. One that a crash cut off when it was charged is
@@ -140,12 +140,12 @@ impl Rounds<'_> {
         call: &CallId,
         wanted: &ToolCall,
     ) -> Result<Option<ToolError>, EarlyEnd> {
-        let Runner { tools, history, turns, .. } = self.parts.runner;
+        let Runner { tools, history, turns, .. } = self.runner;
         if tools.is_read_only(&wanted.tool) {
             return Ok(None);
         }
         let budget = turns.user_written_bytes_per_day;
-        let used = history.load_usage(&self.around.turn.caller).await?;
+        let used = history.load_usage(&self.turn.caller).await?;
         let arguments = wanted.arguments.as_deref().unwrap_or_default();
         if used.written_bytes < budget.0 || history.is_call_recorded(call, arguments).await? {
             return Ok(None);
@@ -185,7 +185,7 @@ impl Rounds<'_> {
             return shown;
         }
         let text = serde_json::to_string_pretty(value).expect("a JSON value");
-        let turn = &self.around.turn;
+        let turn = &self.turn;
         let output = OutputKeeper {
             call: id.clone(),
             turn: turn.id.clone(),
@@ -194,7 +194,7 @@ impl Rounds<'_> {
             tool: wanted.tool.clone(),
             text: text.clone(),
         };
-        let kept = self.parts.runner.tools.keep(output).await;
+        let kept = self.runner.tools.keep(output).await;
         untrusted::head(&wanted.tool, &text, kept.as_deref())
     }
 }

@@ -15,7 +15,7 @@ const SUMMARY_BYTES_MAX: usize = 16 << 10;
 impl Rounds<'_> {
     /// Shortens the conversation if it is over its bound.
     pub(super) async fn shorten_if_long(&mut self) -> Result<(), EarlyEnd> {
-        let bound = self.parts.runner.turns.history_tokens;
+        let bound = self.runner.turns.history_tokens;
         if !self.is_durable() || tokens(&self.talk.entries) <= bound {
             return Ok(());
         }
@@ -34,7 +34,7 @@ impl Rounds<'_> {
             return Ok(false);
         }
         let mut older = older[..end].to_vec();
-        let over = bytes_over(&older, self.parts.runner.turns.history_tokens);
+        let over = bytes_over(&older, self.runner.turns.history_tokens);
         cut_results(&mut older, over);
         older.push(HistoryEntry::User {
             text: SUMMARIZE_NOW.into(),

@@ -16,7 +16,6 @@ use cofferdam_core::arguments::BadArguments;
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_core::secret::redact;
-use cofferdam_warden::attachments::Attachments;
 use std::sync::Arc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -24,29 +23,18 @@ use tokio_util::sync::CancellationToken;
 /// Calls of one step; what is asked for beyond them is dropped, and the model told so.
 pub(super) const STEP_CALLS_MAX: usize = 32;
 
-/// What every turn uses.
-#[derive(Clone, Copy)]
-pub(super) struct TurnServices<'a> {
+/// A turn under way.
+pub(super) struct Rounds<'a> {
     pub(super) runner: &'a Runner,
-    pub(super) provider: &'a dyn Provider,
-    pub(super) instructions: &'a str,
-    pub(super) specs: &'a [ToolSpec],
-}
-
-/// What is special about one turn.
-pub(super) struct TurnOptions {
+    provider: &'a dyn Provider,
+    instructions: &'a str,
+    specs: &'a [ToolSpec],
     pub(super) turn: TurnInput,
+    pub(super) talk: OpenConversation,
     pub(super) progress: Arc<dyn StepListener>,
     pub(super) journal: Option<Arc<dyn Journal>>,
     /// Somebody stops it.
-    pub(super) cancelled: CancellationToken,
-}
-
-/// A turn under way.
-pub(super) struct Rounds<'a> {
-    pub(super) parts: TurnServices<'a>,
-    pub(super) around: TurnOptions,
-    pub(super) talk: OpenConversation,
+    cancelled: CancellationToken,
     /// Ends what is under way, for any reason.
     pub(super) stop: CancellationToken,
     /// Why the provider stopped speaking in the newest step.
@@ -62,15 +50,12 @@ pub(super) struct TurnEnd {
     pub(super) markup: Markup,
     /// Files that come with it.
     pub(super) files: Vec<OutgoingAttachment>,
-    /// Files that came in, with the messages that were said to the turn while it ran.
-    pub(super) came: Attachments,
 }
 
 impl TurnEnd {
     /// This program's own words, and nothing with them.
     pub(super) fn from_text(text: String) -> Self {
-        let (files, came) = (Vec::new(), Attachments::default());
-        Self { text, is_answer: false, markup: Markup::Plain, files, came }
+        Self { text, is_answer: false, markup: Markup::Plain, files: Vec::new() }
     }
 }
 
@@ -90,17 +75,37 @@ impl From<HistoryError> for EarlyEnd {
 }
 
 impl<'a> Rounds<'a> {
-    pub(super) fn new(parts: TurnServices<'a>, around: TurnOptions, talk: OpenConversation) -> Self {
-        let stop = around.cancelled.child_token();
-        Self { parts, around, talk, stop, last_stop: Stop::Done, started: Instant::now() }
+    /// A turn in its conversation, which puts its request to a provider with these instructions and
+    /// these tools.
+    pub(super) fn new(
+        runner: &'a Runner,
+        (provider, instructions, specs): (&'a dyn Provider, &'a str, &'a [ToolSpec]),
+        (turn, talk): (TurnInput, OpenConversation),
+        progress: Arc<dyn StepListener>,
+        cancelled: CancellationToken,
+    ) -> Self {
+        Self {
+            runner,
+            provider,
+            instructions,
+            specs,
+            turn,
+            talk,
+            progress,
+            journal: runner.history.journal(runner.turns.user_written_bytes_per_day),
+            stop: cancelled.child_token(),
+            cancelled,
+            last_stop: Stop::Done,
+            started: Instant::now(),
+        }
     }
 
-    /// Goes on until there is an answer; with it the files that go out, and those that came in. More
-    /// can be asked after it, in what is left of the time.
+    /// Goes on until there is an answer; with it the files that go out. More can be asked after it,
+    /// in what is left of the time.
     pub(super) async fn go_on(&mut self) -> TurnEnd {
         // A crash gives no time back; a retry is a turn of its own.
         let age = self.talk.age().max(self.started.elapsed());
-        let left = self.parts.runner.turns.deadline.0.saturating_sub(age);
+        let left = self.runner.turns.deadline.0.saturating_sub(age);
         let stop = self.stop.clone();
         if left.is_zero() {
             // Before anything goes on: nobody is asked any more, and what there is is told.
@@ -126,16 +131,16 @@ impl<'a> Rounds<'a> {
         COUNTS.turns.add(counted_as, 1);
         let said = match ended {
             Ok(text) => {
-                TurnEnd { markup: self.parts.provider.markup(), is_answer: true, ..TurnEnd::from_text(text) }
+                TurnEnd { markup: self.provider.markup(), is_answer: true, ..TurnEnd::from_text(text) }
             }
             // What was added comes with the answer that a retry may bring.
             Err(EarlyEnd::Open(said)) => {
                 self.talk.keep_files_for_retry().await;
-                return TurnEnd { came: self.around.turn.attachments.clone(), ..TurnEnd::from_text(said) };
+                return TurnEnd::from_text(said);
             }
             Err(EarlyEnd::Answered(said)) => TurnEnd::from_text(self.close(said).await),
         };
-        TurnEnd { files: self.talk.files(), came: self.around.turn.attachments.clone(), ..said }
+        TurnEnd { files: self.talk.files(), ..said }
     }
 
     async fn run_until_answered(&mut self) -> Result<String, EarlyEnd> {
@@ -155,7 +160,7 @@ impl<'a> Rounds<'a> {
     }
 
     pub(super) fn is_durable(&self) -> bool {
-        self.parts.provider.memory() == HistorySize::Conversation
+        self.provider.memory() == HistorySize::Conversation
     }
 
     /// Whether the turn is to go no further. Without a model all results are told.
@@ -168,7 +173,7 @@ impl<'a> Rounds<'a> {
         if self.is_stopped() {
             return Err(self.stop_reason());
         }
-        let turns = &self.parts.runner.turns;
+        let turns = &self.runner.turns;
         if self.talk.rounds() >= turns.rounds {
             return Err(EarlyEnd::Answered(words::too_many_rounds(turns.rounds)));
         }
@@ -178,7 +183,7 @@ impl<'a> Rounds<'a> {
         if self.is_durable() {
             let used = match self.talk.take_used_today() {
                 Some(used) => used,
-                None => self.parts.runner.history.load_usage(&self.around.turn.caller).await?,
+                None => self.runner.history.load_usage(&self.turn.caller).await?,
             };
             if used.tokens >= turns.user_tokens_per_day {
                 return Err(EarlyEnd::Open(words::no_tokens_today(turns.user_tokens_per_day)));
@@ -213,11 +218,11 @@ impl<'a> Rounds<'a> {
 
     async fn respond(&mut self) -> Result<Result<StepReply, ProviderError>, EarlyEnd> {
         let request = StepRequest {
-            instructions: self.parts.instructions,
+            instructions: self.instructions,
             conversation: &self.talk.entries,
-            tools: self.parts.specs,
+            tools: self.specs,
         };
-        let progress = self.around.progress.clone();
+        let progress = self.progress.clone();
         progress.step(TurnStep::Asking);
         let mut heard = CostMeter::by(progress);
         let answered = self.ask_unless_stopped(request, &mut heard).await;
@@ -240,7 +245,7 @@ impl<'a> Rounds<'a> {
         tokio::select! {
             // Who answers at once is heard, so that results are told also after a stop.
             biased;
-            reply = self.parts.provider.respond(request, &mut deltas) => Ok(reply),
+            reply = self.provider.respond(request, &mut deltas) => Ok(reply),
             () = self.stop.cancelled() => Err(self.stop_reason()),
         }
     }
@@ -278,15 +283,15 @@ impl<'a> Rounds<'a> {
     }
 
     pub(super) fn stop_reason(&self) -> EarlyEnd {
-        EarlyEnd::Open(match self.around.cancelled.is_cancelled() {
+        EarlyEnd::Open(match self.cancelled.is_cancelled() {
             true => words::cancelled(self.talk.results()),
-            false => words::too_slow(self.parts.runner.turns.deadline),
+            false => words::too_slow(self.runner.turns.deadline),
         })
     }
 
     /// The same where a call of this tool was cut off, which says this.
     pub(super) fn stop_reason_within(&self, tool: &str, why: &str) -> EarlyEnd {
-        match self.around.cancelled.is_cancelled() {
+        match self.cancelled.is_cancelled() {
             true => EarlyEnd::Open(words::cancelled_within(self.talk.results(), tool, why)),
             false => self.stop_reason(),
         }

@@ -5,7 +5,7 @@ use super::history::{History, HistoryError, mend};
 use super::instructions::{RULES, instructions};
 use super::open_conversation::{HistoryPlace, OpenConversation};
 use super::refetch::{files_added, refetch_files};
-use super::rounds::{Rounds, TurnEnd, TurnOptions, TurnServices};
+use super::rounds::{Rounds, TurnEnd};
 use super::{
     Config, HistoryEntry, HistorySize, Markup, Provider, Steering, StepListener, ToolSpec, Tools, TurnStep,
     words,
@@ -161,12 +161,11 @@ impl Runner {
                 }
                 let specs = self.specs_of(&turn);
                 let provider = if self.is_command(&turn.text) { &*self.commands } else { &*self.provider };
-                let instructions = &self.instructions;
-                let parts = TurnServices { runner: self, provider, instructions, specs: &specs };
-                let journal = self.history.journal(self.turns.user_written_bytes_per_day);
-                let around = TurnOptions { turn, progress, journal, cancelled: cancel.clone() };
-                let said = Rounds::new(parts, around, talk).go_on().await;
-                infos = said.came.infos();
+                let asked = (provider, self.instructions.as_str(), &*specs);
+                let mut rounds = Rounds::new(self, asked, (turn, talk), progress, cancel.clone());
+                let said = rounds.go_on().await;
+                // With those of the messages that were said to the turn while it ran.
+                infos = rounds.turn.attachments.infos();
                 said
             }
         };

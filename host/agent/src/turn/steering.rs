@@ -37,7 +37,7 @@ pub struct SteeringMessage {
 impl Rounds<'_> {
     /// Takes up what was said meanwhile.
     pub(super) async fn hear(&mut self) -> Result<(), EarlyEnd> {
-        let Some(steering) = self.around.turn.steering.clone().filter(|_| self.is_durable()) else {
+        let Some(steering) = self.turn.steering.clone().filter(|_| self.is_durable()) else {
             return Ok(());
         };
         while self.talk.steers() < STEERS_MAX {
@@ -45,15 +45,15 @@ impl Rounds<'_> {
                 biased;
                 // Its files may take long to come.
                 () = self.stop.cancelled() => return Err(self.stop_reason()),
-                said = steering.next(&self.around.turn.attachments) => said,
+                said = steering.next(&self.turn.attachments) => said,
             };
             let Some(SteeringMessage { text, attachments, taking }) = said else { break };
-            let (all, attachments) = self.around.turn.attachments.extend_with(&attachments);
+            let (all, attachments) = self.turn.attachments.extend_with(&attachments);
             let entry = HistoryEntry::Steer { text, addendum: addendum(&attachments.infos()), attachments };
             if !self.talk.take_up(entry, &taking).await? {
                 break;
             }
-            self.around.turn.attachments = all;
+            self.turn.attachments = all;
         }
         Ok(())
     }

@@ -3,10 +3,8 @@
 
 use super::instructions::{RULES_OF_TASKS, instructions};
 use super::open_conversation::{HistoryPlace, OpenConversation};
-use super::rounds::{Rounds, TurnOptions, TurnServices};
-use super::{
-    EntryExtras, HistoryEntry, HistorySize, Runner, StepListener, Stop, TaskAttachments, TurnInput, words,
-};
+use super::rounds::Rounds;
+use super::{EntryExtras, HistoryEntry, HistorySize, Runner, Stop, TaskAttachments, TurnInput, words};
 use cofferdam_core::id::SessionId;
 use cofferdam_store::WhoseTurn;
 use cofferdam_warden::attachments::Attachments;
@@ -69,12 +67,8 @@ impl Runner {
         let charged = HistoryPlace { history: self.history.clone(), whose, begun: None, used: None };
         let talk = OpenConversation::new_unkept(turn.id.clone(), asked, Some(charged));
         let (instructions, specs) = (instructions(RULES_OF_TASKS, &agent), self.tools.specs());
-        let (provider, instructions) = (&*self.provider, &*instructions);
-        let parts = TurnServices { runner: self, provider, instructions, specs: &specs };
-        let progress: Arc<dyn StepListener> = Arc::new(());
-        let journal = self.history.journal(self.turns.user_written_bytes_per_day);
-        let around = TurnOptions { turn, progress, journal, cancelled: cancel.clone() };
-        let mut rounds = Rounds::new(parts, around, talk);
+        let asked = (&*self.provider, instructions.as_str(), specs.as_slice());
+        let mut rounds = Rounds::new(self, asked, (turn, talk), Arc::new(()), cancel.clone());
         let mut wrong: Option<String> = None;
         for _ in 0..2 {
             if let Some(why) = wrong {

@@ -16,7 +16,7 @@ pub use toolbox::Toolbox;
 
 use super::RegisteredTool;
 use super::threads::{self, Handover};
-use asking::{ApprovalStep, Approved, CallProgress};
+use asking::{Approved, CallProgress};
 use cofferdam_core::audit::{CallFacts, VerdictKind, sha256_hex};
 use cofferdam_core::capability::Interface;
 use cofferdam_core::limits::Limits;
@@ -30,6 +30,7 @@ use cofferdam_warden::sandbox::NOBODY_REACHED;
 use control::{deliver, resolve_request};
 use request::PendingRequest;
 use serde_json::Value;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use toolbox::CallServices;
@@ -202,8 +203,8 @@ impl CallServices {
                     return Err(error);
                 }
                 match self.begin_approval(request, &tool, ask, approved, record)? {
-                    ApprovalStep::Permit(permit) => *permit,
-                    ApprovalStep::Wait(waiting) => return Ok(Judgement::Wait(waiting)),
+                    ControlFlow::Continue(permit) => permit,
+                    ControlFlow::Break(waiting) => return Ok(Judgement::Wait(waiting)),
                 }
             }
         };

@@ -16,6 +16,7 @@ use cofferdam_policy::{
 };
 use cofferdam_warden::calls::CallRecord;
 use cofferdam_warden::publish::FileOwner;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// How far a call got on its thread.
@@ -41,20 +42,12 @@ pub(super) struct Approved {
     remember: Vec<GuestPath>,
 }
 
-/// What a call that is asked about comes to now.
-pub(super) enum ApprovalStep {
-    /// It may run.
-    Permit(Box<Permit>),
-    /// A person must be asked.
-    Wait(Box<WaitingCall>),
-}
-
 /// Paths that one approval tells of.
 const PATHS_MAX: usize = 50;
 
 impl CallServices {
     /// The permit of a call that rules ask about: at once where the facts speak for it, or by an
-    /// approval of exactly this.
+    /// approval of exactly this. Without either a person must be asked.
     pub(super) fn begin_approval(
         &self,
         request: &CallRequest,
@@ -62,13 +55,13 @@ impl CallServices {
         ask: PathRequest,
         approved: Option<&Approved>,
         record: &CallRecord,
-    ) -> Result<ApprovalStep, ToolError> {
+    ) -> Result<ControlFlow<Box<WaitingCall>, Permit>, ToolError> {
         if ask.writes().len() + ask.reads().len() > PATHS_MAX {
             return Err(arguments_too_long());
         }
         let facts = self.facts((request, approved), &ask, &FileOwner::from_facts(&record.facts));
         let ask = match ask.decide(&facts) {
-            PermittedCall::Permit(permit) => return Ok(ApprovalStep::Permit(Box::new(permit))),
+            PermittedCall::Permit(permit) => return Ok(ControlFlow::Continue(permit)),
             PermittedCall::Ask(ask) => ask,
         };
         let rules = rules(ask.reasons());
@@ -84,7 +77,7 @@ impl CallServices {
         let infos = request.attachments.infos();
         let text = describe_call(&tool.policy, &ask, asker, &infos).ok_or_else(arguments_too_long)?;
         if let Some(Approved { sha256, .. }) = approved {
-            return Ok(ApprovalStep::Permit(Box::new(ask.grant(&text, sha256)?)));
+            return Ok(ControlFlow::Continue(ask.grant(&text, sha256)?));
         }
         let approval = ApprovalRequest {
             call: request.id.clone(),
@@ -103,7 +96,7 @@ impl CallServices {
             by: None,
             reason: Some(rules),
         })?;
-        Ok(ApprovalStep::Wait(Box::new(WaitingCall { approval, facts })))
+        Ok(ControlFlow::Break(Box::new(WaitingCall { approval, facts })))
     }
 
     /// What the disk and the memory of approvals say. A call that was approved is held against what

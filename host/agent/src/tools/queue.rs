@@ -10,21 +10,13 @@ use cofferdam_core::id::Caller;
 use cofferdam_core::lock::lock;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-pub(super) type QueuedJob = Box<dyn FnOnce() -> AfterJob + Send>;
-
-/// What a thread does after a job.
-pub(super) enum AfterJob {
-    /// It takes the next one.
-    Next,
-    /// The same, but the place of its call was given up already.
-    NextOfLost,
-    /// It ends: it was given up, and another one took its place.
-    End,
-}
+/// Runs for the session that it is given; what its thread asks for the next job with. None where the
+/// thread ends: it was given up, and another one took its place.
+pub(super) type QueuedJob = Box<dyn FnOnce(Caller) -> Option<ThreadReport> + Send>;
 
 /// What a thread did before it asks for a job.
 pub(super) enum ThreadReport {
-    /// Nothing that anybody waits for.
+    /// Nothing that anybody waits for, or a job whose place was given up already.
     Nothing,
     /// A job of this session: what that held up is found by this thread, so nobody else is woken.
     Job(Caller),
@@ -143,8 +135,7 @@ mod tests {
             let thread = spawn(move || {
                 let mut done = ThreadReport::Nothing;
                 while let Some((session, job)) = mine.pop(done) {
-                    job();
-                    done = ThreadReport::Job(session);
+                    done = job(session).expect("it takes the next one");
                 }
             });
             while lock(&queue.waiting).idle.len() < waiting {
@@ -157,9 +148,9 @@ mod tests {
         let (tell, told) = mpsc::channel();
         let push = || {
             let tell = tell.clone();
-            let job: QueuedJob = Box::new(move || {
+            let job: QueuedJob = Box::new(move |session| {
                 tell.send(current().id()).expect("waited for");
-                AfterJob::Next
+                Some(ThreadReport::Job(session))
             });
             assert!(queue.push(&one, job).is_ok());
         };

@@ -6,7 +6,7 @@
 
 use super::fair::{Full, Shares};
 use super::following;
-use super::queue::{AfterJob, JobQueue, QueuedJob, ThreadReport};
+use super::queue::{JobQueue, QueuedJob, ThreadReport};
 use cofferdam_core::id::Caller;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::blocking;
@@ -118,11 +118,8 @@ impl CallThreads {
         std::thread::Builder::new().name("call".into()).spawn(move || {
             let mut done = ThreadReport::Nothing;
             while let Some((session, job)) = queue.pop(done) {
-                done = match job() {
-                    AfterJob::Next => ThreadReport::Job(session),
-                    AfterJob::NextOfLost => ThreadReport::Nothing,
-                    AfterJob::End => return,
-                };
+                let Some(report) = job(session) else { return };
+                done = report;
                 if let Some(turn) = blocking::take_next() {
                     // Before the turn asks for another call: that may need the share of the one
                     // that is over.
@@ -161,10 +158,10 @@ impl CallThreads {
         let handover = Arc::new(Handover::default());
         let (answer, mut answered) = oneshot::channel();
         let (mine, lost) = (handover.clone(), self.lost.clone());
-        let job: QueuedJob = Box::new(move || {
+        let job: QueuedJob = Box::new(move |session| {
             // Nobody waits for it any more.
             if answer.is_closed() {
-                return AfterJob::Next;
+                return Some(ThreadReport::Job(session));
             }
             mine.start();
             // A panic in host code must not take the thread with it: the caller sees its channel
@@ -179,7 +176,7 @@ impl CallThreads {
                 Ok(result) => drop(answer.send(result)),
                 Err(_) => drop(answer),
             });
-            AfterJob::Next
+            Some(ThreadReport::Job(session))
         });
         if let Err(full) = self.queue.push(session, job) {
             let text = match full {
@@ -228,8 +225,8 @@ impl CallThreads {
 }
 
 /// A thread that was given up is back after all; it ends if another one took its place.
-fn come_back(lost: &AtomicIsize) -> AfterJob {
-    if lost.fetch_sub(1, Ordering::AcqRel) <= LOST_MAX { AfterJob::End } else { AfterJob::NextOfLost }
+fn come_back(lost: &AtomicIsize) -> Option<ThreadReport> {
+    (lost.fetch_sub(1, Ordering::AcqRel) > LOST_MAX).then_some(ThreadReport::Nothing)
 }
 
 impl Drop for CallThreads {

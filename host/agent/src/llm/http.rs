@@ -199,18 +199,15 @@ pub(super) struct AnswerListener<'a> {
     to: &'a mut Deltas<'a>,
     /// What earlier attempts have cost.
     lost: TokenUsage,
-    /// What all of it costs, as it was told last.
-    told: SpentTokens,
+    /// What all of it costs, as it was told last; none before anything has come.
+    told: Option<TokenUsage>,
 }
 
-/// What a request has cost; none before anything has come. It is counted once the request has
-/// ended, however it does: that of a turn that is stopped is dropped.
-#[derive(Default)]
-struct SpentTokens(Option<TokenUsage>);
-
-impl Drop for SpentTokens {
+/// Counts what the request has cost once it has ended, however it does: that of a turn that is
+/// stopped is dropped.
+impl Drop for AnswerListener<'_> {
     fn drop(&mut self) {
-        let TokenUsage { input_tokens, output_tokens } = self.0.unwrap_or_default();
+        let TokenUsage { input_tokens, output_tokens } = self.told.unwrap_or_default();
         COUNTS.model_tokens.add("input", input_tokens);
         COUNTS.model_tokens.add("output", output_tokens);
     }
@@ -219,7 +216,7 @@ impl Drop for SpentTokens {
 impl<'a> AnswerListener<'a> {
     /// Has told nothing yet.
     pub(super) fn new(to: &'a mut Deltas<'a>) -> Self {
-        Self { to, lost: TokenUsage::default(), told: SpentTokens::default() }
+        Self { to, lost: TokenUsage::default(), told: None }
     }
 
     /// Tells what is new: text, and what it costs by then. Of arguments, which nobody is shown, the
@@ -229,8 +226,8 @@ impl<'a> AnswerListener<'a> {
             (self.to)(Delta::Text(fresh.to_owned()));
         }
         let spent = self.lost.and(answer.cost());
-        if self.told.0 != Some(spent) && (answer.has_begun() || spent != TokenUsage::default()) {
-            self.told.0 = Some(spent);
+        if self.told != Some(spent) && (answer.has_begun() || spent != TokenUsage::default()) {
+            self.told = Some(spent);
             (self.to)(Delta::Spent(spent));
         }
     }
@@ -240,7 +237,7 @@ impl<'a> AnswerListener<'a> {
         COUNTS.model_requests.add("answered", 1);
         MODEL.note_success(now_ms());
         reply.usage = reply.usage.and(self.lost);
-        self.told.0 = Some(reply.usage);
+        self.told = Some(reply.usage);
         reply
     }
 }

@@ -48,6 +48,7 @@ pub(super) async fn heard_from(
     };
     let mut telling = AnswerListener::new(&mut take);
     hear_answer(dialect, Events::from_pieces(pieces), &mut answer, &mut telling).await?;
+    drop(telling);
     Ok((answer.into_reply(), texts))
 }
 

@@ -5,7 +5,7 @@
 //! was configured for.
 
 use super::answer::ModelAnswer;
-use super::config::refuse;
+use super::config::{Config, refuse};
 use super::dialect::{Dialect, StreamState};
 use super::events::{Events, REST_MAX};
 use super::failure::AttemptFailure;
@@ -36,25 +36,25 @@ pub(super) struct ModelRequest {
 pub(super) struct ModelServer {
     client: Client,
     address: Address,
-    key: Option<Secret>,
+    /// What it speaks.
+    pub(super) dialect: Dialect,
+    pub(super) key: Option<Secret>,
     patience: RequestTimeouts,
 }
 
 impl ModelServer {
-    /// A client for the server. Contacts nobody.
+    /// A client for the configured server. Contacts nobody.
     ///
     /// # Errors
-    /// [`UnusableKey`] when the TLS library does not start.
-    pub(super) fn new(
-        address: Address,
-        key: Option<Secret>,
-        patience: RequestTimeouts,
-    ) -> Result<Self, UnusableKey> {
+    /// [`UnusableKey`] when its address is none, or the TLS library does not start.
+    pub(super) fn new(config: &Config, key: Option<Secret>) -> Result<Self, UnusableKey> {
+        let (address, patience) = (config.address()?, config.patience);
+        let dialect = Dialect::new(config, &address);
         let builder = client(address.reach, concat!("cofferdam/", env!("CARGO_PKG_VERSION")));
         let client = builder.connect_timeout(patience.connect).build();
         let client =
             client.map_err(|error| refuse("kind", format!("the HTTP client does not start: {error}")))?;
-        Ok(Self { client, address, key, patience })
+        Ok(Self { client, address, dialect, key, patience })
     }
 
     /// The answer to a request.
@@ -63,7 +63,6 @@ impl ModelServer {
     /// [`ProviderError`], after as many attempts as make sense.
     pub(super) async fn ask(
         &self,
-        dialect: Dialect,
         asking: ModelRequest,
         deltas: &mut Deltas<'_>,
     ) -> Result<StepReply, ProviderError> {
@@ -75,7 +74,7 @@ impl ModelServer {
         let mut attempt = 1;
         loop {
             let mut answer = ModelAnswer::for_request(asking.tokens);
-            let failure = match self.attempt(dialect, asking.body.clone(), &mut answer, &mut telling).await {
+            let failure = match self.attempt(asking.body.clone(), &mut answer, &mut telling).await {
                 Ok(()) => return Ok(telling.end(answer.into_reply())),
                 Err(failure) => failure,
             };
@@ -123,14 +122,13 @@ impl ModelServer {
         }
     }
 
-    /// A request for something below the address, without the key.
-    pub(super) fn get(&self, path: &str) -> RequestBuilder {
-        self.client.get(self.address.join(path))
+    /// A request for something below the address, with this key.
+    pub(super) fn get(&self, path: &str, key: Option<&Secret>) -> RequestBuilder {
+        self.client.get(self.address.join(path)).headers(self.dialect.headers(key))
     }
 
     async fn attempt(
         &self,
-        dialect: Dialect,
         body: Bytes,
         answer: &mut ModelAnswer,
         telling: &mut AnswerListener<'_>,
@@ -138,10 +136,10 @@ impl ModelServer {
         let deadline = Instant::now() + self.patience.first_byte;
         let request = self
             .client
-            .post(self.address.join(dialect.path()))
+            .post(self.address.join(self.dialect.path()))
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "text/event-stream")
-            .headers(dialect.headers(self.key.as_ref()))
+            .headers(self.dialect.headers(self.key.as_ref()))
             .body(body);
         let head = timeout(self.patience.first_byte, request.send()).await;
         let head = head.map_err(|_| AttemptFailure::Silent(self.patience.first_byte))?;
@@ -150,7 +148,7 @@ impl ModelServer {
         if response.status() != 200 || !may_be_events(response.headers()) {
             return Err(refusal(response, left).await);
         }
-        hear_answer(dialect, Events::new(response, left, &self.patience), answer, telling).await
+        hear_answer(self.dialect, Events::new(response, left, &self.patience), answer, telling).await
     }
 }
 

@@ -2,7 +2,6 @@
 //! answer a reply.
 
 use super::config::Config;
-use super::dialect::Dialect;
 use super::failure::AttemptFailure;
 use super::http::{ModelRequest, ModelServer};
 use super::messages::{Prompt, messages, tools};
@@ -18,7 +17,6 @@ pub(super) const REQUEST_BYTES_MAX: usize = 40 << 20;
 /// A model behind one server.
 pub(super) struct ModelProvider {
     server: ModelServer,
-    dialect: Dialect,
     name: String,
     accepts: Vec<String>,
     max_output_tokens: u32,
@@ -30,11 +28,8 @@ impl ModelProvider {
     /// # Errors
     /// [`UnusableKey`].
     pub(super) fn open(config: &Config) -> Result<Self, UnusableKey> {
-        let address = config.address()?;
-        let dialect = Dialect::new(config, &address);
         Ok(Self {
-            server: ModelServer::new(address, config.key()?, config.patience)?,
-            dialect,
+            server: ModelServer::new(config, config.key()?)?,
             name: config.model()?.to_owned(),
             accepts: config.accepted_types(),
             max_output_tokens: config.max_output_tokens(),
@@ -53,7 +48,7 @@ impl ModelProvider {
             messages: messages(request, &parts),
             tools: tools(request.tools),
         };
-        let body = self.dialect.body(&prompt);
+        let body = self.server.dialect.body(&prompt);
         let tokens = parts.estimate_tokens(body.len());
         Ok(ModelRequest { body: body.into(), tokens, shows_files: !parts.is_empty() })
     }
@@ -70,7 +65,7 @@ impl Provider for ModelProvider {
         if asking.body.len() > REQUEST_BYTES_MAX {
             return Err(AttemptFailure::TooLong(String::new()).to_error());
         }
-        self.server.ask(self.dialect, asking, deltas).await
+        self.server.ask(asking, deltas).await
     }
 
     fn memory(&self) -> HistorySize {

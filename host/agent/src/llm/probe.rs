@@ -95,8 +95,6 @@ impl Probed {
 
 struct ProbeRequest {
     server: ModelServer,
-    dialect: Dialect,
-    key: Option<Secret>,
     path: String,
     model: String,
 }
@@ -110,23 +108,21 @@ struct ProbeAnswer {
 
 impl ProbeRequest {
     fn open(config: &Config, key: Option<Secret>) -> Result<Self, UnusableKey> {
-        let address = config.address()?;
+        let server = ModelServer::new(config, key)?;
         let model = config.model()?.to_owned();
-        let dialect = Dialect::new(config, &address);
-        let path = match dialect {
+        let path = match server.dialect {
             Dialect::Chat(_) | Dialect::Responses { .. } => "models".into(),
             // Its list names dated models alone; the page of one knows its other names, too.
             Dialect::Anthropic => format!("{ANTHROPIC_LIST}/{model}"),
         };
-        let server = ModelServer::new(address, key.clone(), config.patience)?;
-        Ok(Self { server, dialect, key, path, model })
+        Ok(Self { server, path, model })
     }
 
     async fn ask(mut self) -> Probed {
-        let mut page = self.page(self.key.as_ref()).await;
+        let mut page = self.page(self.server.key.as_ref()).await;
         if page.as_ref().is_ok_and(|page| self.has_no_page_of_one(page)) {
             ANTHROPIC_LIST.clone_into(&mut self.path);
-            page = self.page(self.key.as_ref()).await;
+            page = self.page(self.server.key.as_ref()).await;
         }
         let page = match page {
             Ok(page) => page,
@@ -163,7 +159,7 @@ impl ProbeRequest {
     /// Some servers show their models to anybody: only one that refuses without the key has looked
     /// at it.
     async fn standing(&self) -> KeyStanding {
-        if self.key.is_none() {
+        if self.server.key.is_none() {
             return KeyStanding::NoKey;
         }
         match self.page(None).await {
@@ -173,7 +169,7 @@ impl ProbeRequest {
     }
 
     async fn page(&self, key: Option<&Secret>) -> Result<ProbeAnswer, AttemptFailure> {
-        let request = self.server.get(&self.path).headers(self.dialect.headers(key));
+        let request = self.server.get(&self.path, key);
         let mut response = request.send().await.map_err(AttemptFailure::network)?;
         let date = response.headers().get(DATE).and_then(|date| http_date(date.to_str().ok()?));
         let mut body = Vec::new();

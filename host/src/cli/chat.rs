@@ -12,7 +12,7 @@ use crate::gateway::{self, Gateway, ReadScope, Role};
 use anyhow::Context;
 use async_trait::async_trait;
 use cofferdam_agent::llm::{self, Answering};
-use cofferdam_agent::turn::{History, HistorySize, Runner, StepListener, TurnInput};
+use cofferdam_agent::turn::{History, Runner, StepListener, TurnInput};
 use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_core::id::SessionId;
 use cofferdam_core::message::OutgoingResponse;
@@ -189,7 +189,7 @@ impl TerminalChat<'_> {
 /// The one conversation of this process, where a provider remembers one.
 fn session(runner: &Runner) -> Option<SessionId> {
     let id = || SessionId::new(format!("terminal:{}", std::process::id()));
-    (runner.memory() == HistorySize::Conversation).then(id)
+    runner.has_memory().then(id)
 }
 
 /// The answer to a turn. On a terminal Ctrl-C stops the turn; a second one ends the chat as well.

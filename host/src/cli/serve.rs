@@ -22,7 +22,7 @@ use channels::Renewals;
 use cofferdam_agent::llm::Answering;
 use cofferdam_agent::server::UnusableKey;
 use cofferdam_agent::tools::Registry;
-use cofferdam_agent::turn::{History, HistorySize};
+use cofferdam_agent::turn::{History, Runner};
 use cofferdam_agent::voice::{SpeechConfig, Voice};
 use cofferdam_chat::handler::SettleAudit;
 use cofferdam_chat::runs::Runs;
@@ -191,7 +191,7 @@ fn channel_settings(
 ) -> ChannelSettings {
     let runner = Arc::new(gateway.runner(config, answering, History::durable(store.clone())));
     ChannelSettings {
-        menu: [menu(gateway, runner.memory(), &config.speech), workflows::menu(catalog)].concat(),
+        menu: [menu(gateway, &runner, &config.speech), workflows::menu(catalog)].concat(),
         runner,
         outgoing: gateway.warden.outgoing().clone(),
         attachments: config.attachments.clone(),
@@ -280,10 +280,10 @@ fn check_groups(config: &Config, registry: &Registry) -> anyhow::Result<()> {
 
 /// What a channel's command menu shows: where a model answers, the words to the gateway; and the
 /// tools.
-fn menu(gateway: &Gateway, memory: HistorySize, speech: &SpeechConfig) -> Vec<MenuEntry> {
-    let words: &[(&str, &str)] = match memory {
-        HistorySize::None => &[],
-        HistorySize::Conversation => &[
+fn menu(gateway: &Gateway, runner: &Runner, speech: &SpeechConfig) -> Vec<MenuEntry> {
+    let words: &[(&str, &str)] = match runner.has_memory() {
+        false => &[],
+        true => &[
             ("new", "Start the conversation anew"),
             ("retry", "Run the last message again if it failed"),
             ("steer", "Add to what is running: /steer TEXT"),

@@ -4,7 +4,7 @@
 //! It makes the gateway a file drop that audits everything, and testable from end to end.
 
 use crate::turn::{
-    Deltas, HistoryEntry, HistorySize, Provider, ProviderError, StepReply, StepRequest, ToolCall, ToolSpec,
+    Deltas, HistoryEntry, Provider, ProviderError, StepReply, StepRequest, ToolCall, ToolSpec,
 };
 use async_trait::async_trait;
 use cofferdam_core::arguments::{BadArguments, from_pairs};
@@ -117,8 +117,8 @@ impl Provider for Commands {
         Ok(self.decide(request.conversation, request.tools))
     }
 
-    fn memory(&self) -> HistorySize {
-        HistorySize::None
+    fn has_memory(&self) -> bool {
+        false
     }
 }
 

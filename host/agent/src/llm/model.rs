@@ -7,7 +7,7 @@ use super::http::{ModelRequest, ModelServer};
 use super::messages::{Prompt, messages, tools};
 use super::parts::PromptParts;
 use crate::server::UnusableKey;
-use crate::turn::{Deltas, HistorySize, Markup, Provider, ProviderError, StepReply, StepRequest};
+use crate::turn::{Deltas, Markup, Provider, ProviderError, StepReply, StepRequest};
 use async_trait::async_trait;
 
 /// A larger request is not sent: what the largest parts, and a conversation far beyond any model,
@@ -68,8 +68,8 @@ impl Provider for ModelProvider {
         self.server.ask(asking, deltas).await
     }
 
-    fn memory(&self) -> HistorySize {
-        HistorySize::Conversation
+    fn has_memory(&self) -> bool {
+        true
     }
 
     fn markup(&self) -> Markup {

@@ -23,8 +23,9 @@ pub trait Provider: Send + Sync {
         deltas: &mut Deltas<'_>,
     ) -> Result<StepReply, ProviderError>;
 
-    /// What it wants to know of earlier turns.
-    fn memory(&self) -> HistorySize;
+    /// Whether it is shown the conversation of the session so far; else each turn stands alone, and
+    /// none is kept.
+    fn has_memory(&self) -> bool;
 
     /// How its answers are written.
     fn markup(&self) -> Markup {
@@ -39,15 +40,6 @@ pub enum Markup {
     Plain,
     /// In Markdown.
     Markdown,
-}
-
-/// What a provider is shown of earlier turns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HistorySize {
-    /// Nothing: each turn stands alone, and none is kept.
-    None,
-    /// The conversation of the session so far.
-    Conversation,
 }
 
 /// What a provider sees.

@@ -8,8 +8,8 @@ use super::open_conversation::OpenConversation;
 use super::runner::conversation_lost;
 use super::shortening::Shortening;
 use super::{
-    HistoryEntry, HistorySize, Markup, Provider, ProviderError, Runner, StepListener, StepReply, StepRequest,
-    Stop, ToolSpec, TurnInput, TurnStep, words,
+    HistoryEntry, Markup, Provider, ProviderError, Runner, StepListener, StepReply, StepRequest, Stop,
+    ToolSpec, TurnInput, TurnStep, words,
 };
 use crate::tools::Journal;
 use cofferdam_core::arguments::BadArguments;
@@ -160,7 +160,7 @@ impl<'a> Rounds<'a> {
     }
 
     pub(super) fn is_durable(&self) -> bool {
-        self.provider.memory() == HistorySize::Conversation
+        self.provider.has_memory()
     }
 
     /// Whether the turn is to go no further. Without a model all results are told.

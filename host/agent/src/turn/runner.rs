@@ -7,8 +7,7 @@ use super::open_conversation::{HistoryPlace, OpenConversation};
 use super::refetch::{files_added, refetch_files};
 use super::rounds::{Rounds, TurnEnd};
 use super::{
-    Config, HistoryEntry, HistorySize, Markup, Provider, Steering, StepListener, ToolSpec, Tools, TurnStep,
-    words,
+    Config, HistoryEntry, Markup, Provider, Steering, StepListener, ToolSpec, Tools, TurnStep, words,
 };
 use crate::open_requests::CallOrigin;
 use crate::tools::Approver;
@@ -91,10 +90,7 @@ impl Runner {
         turns: Config,
         operator: String,
     ) -> Self {
-        let instructions = match provider.memory() {
-            HistorySize::None => String::new(),
-            HistorySize::Conversation => instructions(RULES, &operator),
-        };
+        let instructions = if provider.has_memory() { instructions(RULES, &operator) } else { String::new() };
         let (specs, commands) = (tools.specs(), provider.clone());
         let (clock, whose) = (WallClock::system(), ConversationOwner::Session);
         Self { provider, commands, clock, tools, history, turns, instructions, specs, whose }
@@ -124,9 +120,9 @@ impl Runner {
         self.whose
     }
 
-    /// What its provider knows of earlier turns.
-    pub fn memory(&self) -> HistorySize {
-        self.provider.memory()
+    /// Whether its provider knows of earlier turns.
+    pub fn has_memory(&self) -> bool {
+        self.provider.has_memory()
     }
 
     /// Answers a turn. Never fails: what went wrong is part of the answer.
@@ -140,7 +136,7 @@ impl Runner {
     ) -> OutgoingResponse {
         let mut infos = turn.attachments.infos();
         let mut lines = turn.notices.clone();
-        if word(&turn.text) == Some(ControlWord::Help) && self.memory() == HistorySize::Conversation {
+        if word(&turn.text) == Some(ControlWord::Help) && self.has_memory() {
             lines.push(words::help(turn.steering.as_ref().map(|_| words::STEER_HELP)));
         }
         let id = turn.id.clone();
@@ -204,12 +200,9 @@ impl Runner {
 
     /// The conversation with the request of this turn in it.
     async fn open(&self, mut turn: TurnInput, cancel: &CancellationToken) -> OpenedTurn {
-        let remembered = match self.memory() {
-            HistorySize::Conversation if !self.is_command(&turn.text) => {
-                turn.session.as_ref().map(|session| self.conversation(session, &turn.caller))
-            }
-            HistorySize::Conversation | HistorySize::None => None,
-        };
+        let is_remembered = self.has_memory() && !self.is_command(&turn.text);
+        let session = turn.session.as_ref().filter(|_| is_remembered);
+        let remembered = session.map(|session| self.conversation(session, &turn.caller));
         match (word(&turn.text), remembered) {
             (Some(ControlWord::Cancel), _) => Err(words::nothing_runs(0)),
             (Some(ControlWord::New | ControlWord::Retry), None) => Err(words::NO_CONVERSATION.into()),

@@ -4,7 +4,7 @@
 use super::instructions::{RULES_OF_TASKS, instructions};
 use super::open_conversation::{HistoryPlace, OpenConversation};
 use super::rounds::Rounds;
-use super::{EntryExtras, HistoryEntry, HistorySize, Runner, Stop, TaskAttachments, TurnInput, words};
+use super::{EntryExtras, HistoryEntry, Runner, Stop, TaskAttachments, TurnInput, words};
 use cofferdam_core::id::SessionId;
 use cofferdam_store::WhoseTurn;
 use cofferdam_warden::attachments::Attachments;
@@ -53,7 +53,7 @@ impl Runner {
         read: &(dyn Fn(&str) -> Result<Value, String> + Sync),
         cancel: &CancellationToken,
     ) -> Result<Value, TaskFailure> {
-        if self.memory() == HistorySize::None {
+        if !self.has_memory() {
             return Err(TaskFailure::NoModel);
         }
         let TaskRequest { instructions: agent, prompt, list, shown } = request;

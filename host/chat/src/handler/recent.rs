@@ -5,7 +5,6 @@
 use super::files::{ReceivedFiles, fetch_files};
 use super::{Channel, ChannelTurn};
 use async_trait::async_trait;
-use cofferdam_agent::turn::HistorySize;
 use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_store::{NewRecent, RecentFiles};
 use cofferdam_warden::attachments::{Attachments, RecentAttachments, SentFile};
@@ -47,7 +46,7 @@ pub(super) async fn to_note<C: Channel>(
 ) -> Option<Option<NewRecent>> {
     let base = channel.base();
     // Where nothing is remembered, nothing is retried.
-    let is_retried = base.runner.memory() == HistorySize::Conversation;
+    let is_retried = base.runner.has_memory();
     if came.own.is_empty() && (came.replied.is_empty() || !is_retried) {
         return Some(None);
     }

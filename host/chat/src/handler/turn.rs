@@ -16,7 +16,7 @@ use crate::session_queue::{RunningTurn, StopResult, Stopping, TurnSlot, Unit};
 use crate::words as said;
 use crate::{Activity, Placeholder, PlaceholderRef, WorkingTurn, attempt};
 use cofferdam_agent::turn::words::{nothing_runs, waiting_too};
-use cofferdam_agent::turn::{HistorySize, StepListener, TurnInput};
+use cofferdam_agent::turn::{StepListener, TurnInput};
 use cofferdam_core::command::{ControlWord, word};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
@@ -302,7 +302,7 @@ async fn run_turn<C: Channel>(
         is_unlimited: asked.profiles.is_none(),
     };
     if let Some(resumed) = &resumed {
-        if base.runner.memory() == HistorySize::None {
+        if !base.runner.has_memory() {
             return Some(OutgoingResponse::text(resumed.describe(&attachments)));
         }
     } else if let Some(starter) = base.runs.starter(&asked.text) {

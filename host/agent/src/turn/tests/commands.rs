@@ -27,8 +27,8 @@ impl Provider for Calling {
         })
     }
 
-    fn memory(&self) -> HistorySize {
-        HistorySize::None
+    fn has_memory(&self) -> bool {
+        false
     }
 }
 

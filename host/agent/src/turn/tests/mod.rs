@@ -158,8 +158,8 @@ impl Provider for Script {
         }
     }
 
-    fn memory(&self) -> HistorySize {
-        HistorySize::Conversation
+    fn has_memory(&self) -> bool {
+        true
     }
 }
 

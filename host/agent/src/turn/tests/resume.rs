@@ -110,8 +110,8 @@ impl Provider for Model {
         Ok(StepReply { text, tool_calls: step, usage: TEN, ..StepReply::default() })
     }
 
-    fn memory(&self) -> HistorySize {
-        HistorySize::Conversation
+    fn has_memory(&self) -> bool {
+        true
     }
 }
 

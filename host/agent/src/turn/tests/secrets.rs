@@ -18,8 +18,8 @@ impl Provider for Telling {
         Ok(StepReply { text: Some(format!("It is {KEY}; k")), usage: TEN, ..StepReply::default() })
     }
 
-    fn memory(&self) -> HistorySize {
-        HistorySize::Conversation
+    fn has_memory(&self) -> bool {
+        true
     }
 }
 

@@ -16,8 +16,8 @@ use crate::{Activity, EditableMessage, PlaceholderRef};
 use async_trait::async_trait;
 use cofferdam_agent::tools::{ApprovalRequest, CallRequest, OutputKeeper};
 use cofferdam_agent::turn::{
-    Config, Deltas, History, HistoryEntry, HistorySize as Remembers, Provider, ProviderError, Runner,
-    StepReply, StepRequest, ToolCall, ToolSpec, Tools,
+    Config, Deltas, History, HistoryEntry, Provider, ProviderError, Runner, StepReply, StepRequest, ToolCall,
+    ToolSpec, Tools,
 };
 use cofferdam_agent::voice::Voice;
 use cofferdam_core::command::steer_text;
@@ -305,8 +305,8 @@ impl Provider for Echo {
         Ok(StepReply { text: Some(said.join("; ")), ..StepReply::default() })
     }
 
-    fn memory(&self) -> Remembers {
-        Remembers::Conversation
+    fn has_memory(&self) -> bool {
+        true
     }
 }
 

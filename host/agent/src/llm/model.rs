@@ -7,7 +7,7 @@ use super::http::{ModelRequest, ModelServer};
 use super::messages::{Prompt, messages, tools};
 use super::parts::PromptParts;
 use crate::server::UnusableKey;
-use crate::turn::{Deltas, Markup, Provider, ProviderError, StepReply, StepRequest};
+use crate::turn::{Deltas, Provider, ProviderError, StepReply, StepRequest};
 use async_trait::async_trait;
 
 /// A larger request is not sent: what the largest parts, and a conversation far beyond any model,
@@ -72,7 +72,7 @@ impl Provider for ModelProvider {
         true
     }
 
-    fn markup(&self) -> Markup {
-        Markup::Markdown
+    fn is_markdown(&self) -> bool {
+        true
     }
 }

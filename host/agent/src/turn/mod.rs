@@ -39,8 +39,7 @@ pub use conversation::{HistoryEntry, TaskAttachments};
 pub use history::{EntryExtras, History, HistoryError, KeptHistory};
 pub use progress::{StepListener, TurnStep};
 pub use provider::{
-    Delta, Deltas, Markup, Provider, ProviderError, StepReply, StepRequest, Stop, TokenUsage, ToolCall,
-    ToolSpec,
+    Delta, Deltas, Provider, ProviderError, StepReply, StepRequest, Stop, TokenUsage, ToolCall, ToolSpec,
 };
 pub use runner::{ConversationOwner, Runner, TurnInput};
 pub use steering::{Steering, SteeringMessage};

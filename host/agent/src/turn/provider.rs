@@ -27,19 +27,10 @@ pub trait Provider: Send + Sync {
     /// none is kept.
     fn has_memory(&self) -> bool;
 
-    /// How its answers are written.
-    fn markup(&self) -> Markup {
-        Markup::Plain
+    /// Whether its answers are written in Markdown; else every character stands for itself.
+    fn is_markdown(&self) -> bool {
+        false
     }
-}
-
-/// How an answer is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Markup {
-    /// Every character stands for itself.
-    Plain,
-    /// In Markdown.
-    Markdown,
 }
 
 /// What a provider sees.

@@ -8,8 +8,8 @@ use super::open_conversation::OpenConversation;
 use super::runner::conversation_lost;
 use super::shortening::Shortening;
 use super::{
-    HistoryEntry, Markup, Provider, ProviderError, Runner, StepListener, StepReply, StepRequest, Stop,
-    ToolSpec, TurnInput, TurnStep, words,
+    HistoryEntry, Provider, ProviderError, Runner, StepListener, StepReply, StepRequest, Stop, ToolSpec,
+    TurnInput, TurnStep, words,
 };
 use crate::tools::Journal;
 use cofferdam_core::arguments::BadArguments;
@@ -47,7 +47,7 @@ pub(super) struct TurnEnd {
     pub(super) text: String,
     /// Whether it is the provider's answer, and not this program's words in its place.
     pub(super) is_answer: bool,
-    pub(super) markup: Markup,
+    pub(super) is_markdown: bool,
     /// Files that come with it.
     pub(super) files: Vec<OutgoingAttachment>,
 }
@@ -55,7 +55,7 @@ pub(super) struct TurnEnd {
 impl TurnEnd {
     /// This program's own words, and nothing with them.
     pub(super) fn from_text(text: String) -> Self {
-        Self { text, is_answer: false, markup: Markup::Plain, files: Vec::new() }
+        Self { text, is_answer: false, is_markdown: false, files: Vec::new() }
     }
 }
 
@@ -130,9 +130,11 @@ impl<'a> Rounds<'a> {
         };
         COUNTS.turns.add(counted_as, 1);
         let said = match ended {
-            Ok(text) => {
-                TurnEnd { markup: self.provider.markup(), is_answer: true, ..TurnEnd::from_text(text) }
-            }
+            Ok(text) => TurnEnd {
+                is_markdown: self.provider.is_markdown(),
+                is_answer: true,
+                ..TurnEnd::from_text(text)
+            },
             // What was added comes with the answer that a retry may bring.
             Err(EarlyEnd::Open(said)) => {
                 self.talk.keep_files_for_retry().await;

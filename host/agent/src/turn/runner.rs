@@ -6,9 +6,7 @@ use super::instructions::{RULES, instructions};
 use super::open_conversation::{HistoryPlace, OpenConversation};
 use super::refetch::{files_added, refetch_files};
 use super::rounds::{Rounds, TurnEnd};
-use super::{
-    Config, HistoryEntry, Markup, Provider, Steering, StepListener, ToolSpec, Tools, TurnStep, words,
-};
+use super::{Config, HistoryEntry, Provider, Steering, StepListener, ToolSpec, Tools, TurnStep, words};
 use crate::open_requests::CallOrigin;
 use crate::tools::Approver;
 use cofferdam_core::attachment::{AttachmentInfo, addendum};
@@ -314,7 +312,7 @@ fn whose_turn(turn: &TurnInput, session: SessionId) -> WhoseTurn {
 /// The answer below the lines that are to be read with it.
 fn prepend_lines(mut lines: Vec<String>, answer: TurnEnd) -> OutgoingResponse {
     // Without an answer the last line is a notice, with a name in it that a sender chose.
-    let markdown = Some(answer.text.len()).filter(|len| *len > 0 && answer.markup == Markup::Markdown);
+    let markdown = Some(answer.text.len()).filter(|len| *len > 0 && answer.is_markdown);
     lines.extend(Some(answer.text).filter(|text| !text.is_empty()));
     let text = lines.join("\n");
     let markdown_from = markdown.map(|len| text.len() - len);
@@ -345,13 +343,13 @@ mod tests {
 
     #[test]
     fn a_line_above_an_answer_is_never_markdown() {
-        let check = |text: &str, markup: Markup, expected: Option<usize>| {
-            let answer = TurnEnd { markup, ..TurnEnd::from_text(text.to_owned()) };
+        let check = |text: &str, is_markdown: bool, expected: Option<usize>| {
+            let answer = TurnEnd { is_markdown, ..TurnEnd::from_text(text.to_owned()) };
             let said = prepend_lines(vec!["[0] *a*: gone.".to_owned()], answer);
             assert_eq!(said.markdown_from, expected, "{text:?}");
         };
-        check("**hi**", Markup::Markdown, Some("[0] *a*: gone.\n".len()));
-        check("**hi**", Markup::Plain, None);
-        check("", Markup::Markdown, None);
+        check("**hi**", true, Some("[0] *a*: gone.\n".len()));
+        check("**hi**", false, None);
+        check("", true, None);
     }
 }

@@ -69,38 +69,20 @@ impl CallOrigin {
     }
 }
 
-/// Why nothing goes to the request that a call names.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotOpen {
-    /// Calls here add to their own request alone.
-    #[error(
-        "this call may add files only to the reply of its own message; leave out \"session\" and \"request\" (an operator \
-         widens that with [turns] reach)"
-    )]
-    Elsewhere,
-    /// Nothing that the call reaches is being answered there.
-    #[error(
-        "no message is being answered in {0}, so nothing can be added to its reply; wait until one is, or leave out \
-         \"session\" and \"request\" to send it with this reply"
-    )]
-    NothingOpen(String),
-    /// The call's own request is answered by no message.
-    #[error(
-        "a task of a workflow has no reply that files are added to; the workflow's file sends files of the workspace \
-         with `send`"
-    )]
-    NoReply,
-}
+/// To a call that may add to its own request alone.
+const OWN_REQUEST_ALONE: &str = "this call may add files only to the reply of its own message; leave out \"session\" and \"request\" (an operator \
+    widens that with [turns] reach)";
+/// To a call whose own request is answered by no message.
+pub(crate) const NO_REPLY: &str = "a task of a workflow has no reply that files are added to; the workflow's file sends files of the workspace \
+    with `send`";
 
-impl From<NotOpen> for ToolError {
-    fn from(rejected: NotOpen) -> Self {
-        let code = match rejected {
-            NotOpen::Elsewhere => ErrorCode::InvalidArguments,
-            NotOpen::NothingOpen(_) => ErrorCode::NotFound,
-            NotOpen::NoReply => ErrorCode::PathDenied,
-        };
-        Self::new(code, rejected.to_string())
-    }
+/// The error of a call where nothing that it reaches is being answered.
+pub(crate) fn nothing_open_error(named: &str) -> ToolError {
+    let said = format!(
+        "no message is being answered in {named}, so nothing can be added to its reply; wait until one is, or leave out \
+         \"session\" and \"request\" to send it with this reply"
+    );
+    ToolError::new(ErrorCode::NotFound, said)
 }
 
 impl Requests {
@@ -119,13 +101,14 @@ impl Requests {
     /// The request that an address means to a call.
     ///
     /// # Errors
-    /// [`NotOpen`].
-    pub fn resolve(&self, from: &CallOrigin, to: &Address) -> Result<TurnId, NotOpen> {
+    /// `invalid_arguments` where the call may not reach it, `not_found` where nothing is being
+    /// answered.
+    pub fn resolve(&self, from: &CallOrigin, to: &Address) -> Result<TurnId, ToolError> {
         if from.is_meant_by(to) {
             return Ok(from.request.clone());
         }
         let found = match self.reach {
-            CallScope::Own => return Err(NotOpen::Elsewhere),
+            CallScope::Own => return Err(ToolError::new(ErrorCode::InvalidArguments, OWN_REQUEST_ALONE)),
             CallScope::Person => self.find_open(to, |origin| origin.caller == from.caller),
             CallScope::Everyone => self.find(to),
         };
@@ -135,22 +118,26 @@ impl Requests {
     /// The request that an address means to the operator, who reaches every one.
     ///
     /// # Errors
-    /// [`NotOpen::NothingOpen`].
-    pub fn find(&self, to: &Address) -> Result<CallOrigin, NotOpen> {
+    /// `not_found` where nothing is being answered.
+    pub fn find(&self, to: &Address) -> Result<CallOrigin, ToolError> {
         self.find_open(to, |_| true)
     }
 
-    fn find_open(&self, to: &Address, reached: impl Fn(&CallOrigin) -> bool) -> Result<CallOrigin, NotOpen> {
+    fn find_open(
+        &self,
+        to: &Address,
+        reached: impl Fn(&CallOrigin) -> bool,
+    ) -> Result<CallOrigin, ToolError> {
         let open = lock(&self.open);
         let mut origins = open.values().map(|request| &request.origin);
         let found = origins.find(|origin| origin.is_meant_by(to) && reached(origin));
-        found.cloned().ok_or_else(|| self.not_open_error(to))
+        found.cloned().ok_or_else(|| Self::not_open_error(to))
     }
 
     /// What is said where nothing is being answered.
-    pub fn not_open_error(&self, to: &Address) -> NotOpen {
+    pub fn not_open_error(to: &Address) -> ToolError {
         let named = to.request.as_ref().or(to.session.as_ref());
-        NotOpen::NothingOpen(one_line(named.map_or("", String::as_str), 120))
+        nothing_open_error(&one_line(named.map_or("", String::as_str), 120))
     }
 
     /// Does work while a request stays open: it does not end before the work has. `None` when it
@@ -241,10 +228,10 @@ mod tests {
         };
         let ann = Ok(("1".to_owned(), "ann".to_owned()));
         assert_eq!((find(Some("s"), None), find(None, Some("1"))), (ann.clone(), ann));
-        assert_eq!(find(Some("t"), None), Err(NotOpen::NothingOpen("t".into())));
-        assert_eq!(find(Some("s"), Some("2")), Err(NotOpen::NothingOpen("2".into())));
+        assert_eq!(find(Some("t"), None), Err(nothing_open_error("t")));
+        assert_eq!(find(Some("s"), Some("2")), Err(nothing_open_error("2")));
         drop(open);
-        assert_eq!(find(Some("s"), None), Err(NotOpen::NothingOpen("s".into())));
+        assert_eq!(find(Some("s"), None), Err(nothing_open_error("s")));
     }
 
     #[test]

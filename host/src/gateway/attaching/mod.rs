@@ -203,7 +203,7 @@ where
                 |error| ToolError::new(ErrorCode::WriteFailed, format!("the files are not kept: {error}"));
             let deliver = || journal.deliver(call.as_str(), &delivery).map_err(unkept);
             let handed = self.requests.run_while_open(&request, deliver);
-            handed.unwrap_or_else(|| Err(self.requests.not_open_error(&to).into()))?;
+            handed.unwrap_or_else(|| Err(Requests::not_open_error(&to)))?;
             let settled = self.runtime.block_on(store.settle());
             settled.map_err(|error| ToolError::new(ErrorCode::DurabilityUnknown, error.to_string()))
         })?;

@@ -1,7 +1,7 @@
 //! What the trusted core asks of a call's caller: which other request a file of it is for.
 
 use super::request::CallRequest;
-use crate::open_requests::{CallOrigin, NotOpen, Requests};
+use crate::open_requests::{CallOrigin, NO_REPLY, Requests, nothing_open_error};
 use cofferdam_core::journal::JournalError;
 use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
 use cofferdam_warden::attachments::outgoing::Resolve;
@@ -18,7 +18,7 @@ pub(super) fn resolve_request(request: &CallRequest, requests: &Arc<Requests>) -
         caller: request.caller.clone(),
     };
     Arc::new(move |to| match requests.resolve(&from, to)? {
-        own if own == from.request && !has_reply => Err(NotOpen::NoReply.into()),
+        own if own == from.request && !has_reply => Err(ToolError::new(ErrorCode::PathDenied, NO_REPLY)),
         found => Ok(found),
     })
 }
@@ -39,5 +39,5 @@ pub(super) fn deliver(
         return Ok(());
     }
     let handed = requests.run_while_open(&delivery.request, || journal.deliver(call, delivery));
-    handed.ok_or_else(|| NotOpen::NothingOpen(delivery.request.to_string()))?.map_err(unwritten)
+    handed.ok_or_else(|| nothing_open_error(delivery.request.as_str()))?.map_err(unwritten)
 }

@@ -284,7 +284,9 @@ impl Runner {
             Some(None) => return Err(words::NOBODYS.into()),
             Some(Some(_)) | None => {}
         }
-        let keeping = self.history_place(&turn, session).await.map_err(|error| conversation_lost(&error))?;
+        let (history, whose) = (self.history.clone(), whose_turn(&turn, session));
+        let begun = history.load_attempt(&turn.id).await.map_err(|error| conversation_lost(&error))?;
+        let keeping = HistoryPlace { history, whose, begun, used: None };
         let talk = OpenConversation::resume(keeping, mend(kept, &turn.id));
         // The turn itself may have answered it before a crash.
         let unanswered = |talk: &OpenConversation| talk.answer().is_none() || talk.has_begun();
@@ -293,19 +295,9 @@ impl Runner {
         turn.attachments = talk.attach(refetch_files(&turn, talk.attachments()).await);
         Ok((turn, talk))
     }
-
-    async fn history_place(
-        &self,
-        turn: &TurnInput,
-        session: SessionId,
-    ) -> Result<HistoryPlace, HistoryError> {
-        let (history, whose) = (self.history.clone(), whose_turn(turn, session));
-        let begun = history.load_attempt(&turn.id).await?;
-        Ok(HistoryPlace { history, whose, begun, used: None })
-    }
 }
 
-fn whose_turn(turn: &TurnInput, session: SessionId) -> WhoseTurn {
+pub(super) fn whose_turn(turn: &TurnInput, session: SessionId) -> WhoseTurn {
     WhoseTurn { session, turn: turn.id.clone(), caller: turn.caller.clone() }
 }
 

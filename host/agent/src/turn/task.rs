@@ -4,9 +4,9 @@
 use super::instructions::{RULES_OF_TASKS, instructions};
 use super::open_conversation::{HistoryPlace, OpenConversation};
 use super::rounds::Rounds;
+use super::runner::whose_turn;
 use super::{EntryExtras, HistoryEntry, Runner, Stop, TaskAttachments, TurnInput, words};
 use cofferdam_core::id::SessionId;
-use cofferdam_store::WhoseTurn;
 use cofferdam_warden::attachments::Attachments;
 use serde_json::Value;
 use std::sync::Arc;
@@ -59,11 +59,7 @@ impl Runner {
         let TaskRequest { instructions: agent, prompt, list, shown } = request;
         let attachments = turn.attachments.clone();
         let asked = HistoryEntry::Task { prompt, list, shown, attachments };
-        let whose = WhoseTurn {
-            session: SessionId::new(turn.id.as_str()),
-            turn: turn.id.clone(),
-            caller: turn.caller.clone(),
-        };
+        let whose = whose_turn(&turn, SessionId::new(turn.id.as_str()));
         let charged = HistoryPlace { history: self.history.clone(), whose, begun: None, used: None };
         let talk = OpenConversation::new_unkept(turn.id.clone(), asked, Some(charged));
         let (instructions, specs) = (instructions(RULES_OF_TASKS, &agent), self.tools.specs());

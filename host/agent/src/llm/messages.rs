@@ -21,7 +21,6 @@ pub(super) struct Prompt<'a> {
     pub(super) tools: Vec<ToolSpec>,
 }
 
-#[derive(Debug)]
 pub(super) enum PromptMessage<'a> {
     /// Of the user; never empty.
     User(Vec<Block<'a>>),
@@ -38,7 +37,6 @@ pub(super) enum PromptMessage<'a> {
 }
 
 /// A piece of a user's message.
-#[derive(Debug)]
 pub(super) enum Block<'a> {
     /// Not blank.
     Text(Cow<'a, str>),
@@ -47,7 +45,6 @@ pub(super) enum Block<'a> {
 }
 
 /// A tool call that the model made.
-#[derive(Debug)]
 pub(super) struct PromptCall<'a> {
     pub(super) id: &'a str,
     /// The tool, in the alphabet that servers accept.
@@ -57,7 +54,6 @@ pub(super) struct PromptCall<'a> {
 }
 
 /// What came of a call.
-#[derive(Debug)]
 pub(super) struct CallResult<'a> {
     /// The id of the call.
     pub(super) call: &'a str,

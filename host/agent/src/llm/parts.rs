@@ -220,15 +220,6 @@ impl PromptPart {
     }
 }
 
-impl fmt::Debug for PromptPart {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.body {
-            PartBody::Bytes(bytes) => write!(f, "Part({}, {} bytes)", self.mime_type, bytes.len()),
-            PartBody::At(_) => f.write_str("Part(an address)"),
-        }
-    }
-}
-
 /// Bytes that are written as base64, or an address as it is.
 pub(super) struct Encoded<'a> {
     body: &'a PartBody,

@@ -212,6 +212,11 @@ impl PublishError {
         Self::OtherMount { path: path.clone(), at: path.to_string() }
     }
 
+    /// The change is `done`, and this is what the disk answered to the last sync.
+    pub(super) fn unconfirmed(path: &GuestPath, done: &'static str, errno: Errno) -> Self {
+        Self::DurabilityUnknown { path: path.clone(), done, source: errno.into() }
+    }
+
     /// The variant for what the system answered while `doing` something.
     pub(super) fn from_io(path: &GuestPath, doing: &'static str, source: impl Into<io::Error>) -> Self {
         let (path, source) = (path.clone(), source.into());

@@ -20,7 +20,6 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, Stat, fchmod, fsync, renameat};
 use rustix::io::Errno;
 use std::fs::File;
-use std::io;
 use std::sync::Arc;
 
 /// Others may change the directory this often before publishing gives up.
@@ -36,21 +35,6 @@ pub(crate) struct SealedFile {
     reservation: Reservation,
     sha256: String,
     mode: Mode,
-}
-
-/// How a change was made.
-pub(super) enum LandedAs {
-    /// It survives a power loss.
-    Durable,
-    /// It is made, but the disk did not confirm it.
-    Unconfirmed(io::Error),
-}
-
-impl From<rustix::io::Result<()>> for LandedAs {
-    /// From what the disk answered to the last sync.
-    fn from(synced: rustix::io::Result<()>) -> Self {
-        synced.map_or_else(|errno| Self::Unconfirmed(errno.into()), |()| Self::Durable)
-    }
 }
 
 /// Whether a name was given. It was not where it was taken, or its directory removed, since it was
@@ -115,8 +99,9 @@ impl SealedFile {
         }
     }
 
-    /// Publishes the file. On an error its name is as it was, and so are the directories.
-    pub(super) fn land(mut self) -> Result<LandedAs, PublishError> {
+    /// Publishes the file. On an error its name is as it was, and so are the directories, unless it
+    /// is [`PublishError::DurabilityUnknown`].
+    pub(super) fn land(mut self) -> Result<(), PublishError> {
         let (mount, umask) = (Arc::clone(&self.place.mount), self.place.workspace.umask);
         for _ in 0..TRIES_MAX {
             // Before the directory is held, with which nobody waits for another program, or reads a
@@ -126,7 +111,8 @@ impl SealedFile {
             if let Some(freed) = self.place_in(&parent.dir, &held)? {
                 drop(held);
                 self.reservation.land(freed);
-                return Ok(fsync(parent.keep()).into());
+                let unsynced = |errno| PublishError::unconfirmed(&self.place.path, "saved", errno);
+                return fsync(parent.keep()).map_err(unsynced);
             }
         }
         Err(PublishError::Unsettled { path: self.place.path })

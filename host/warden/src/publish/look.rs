@@ -65,11 +65,7 @@ impl Workspace {
     /// Syncs a directory; of one that is gone since, the next above that is there.
     fn sync_nearest(&self, path: &GuestPath) -> Result<(), PublishError> {
         let mount = self.mount_of(path)?;
-        let failed = |errno: Errno| PublishError::DurabilityUnknown {
-            path: path.clone(),
-            done: "changed",
-            source: errno.into(),
-        };
+        let failed = |errno| PublishError::unconfirmed(path, "changed", errno);
         let mut below = path.below_mount();
         let dir = loop {
             match resolve::directory(&mount.dir, below.as_bytes()) {

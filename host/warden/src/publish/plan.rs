@@ -4,7 +4,7 @@
 //! happens, or that step is refused.
 
 use super::error::{PublishError, PublishFailure};
-use super::land::{LandedAs, SealedFile};
+use super::land::SealedFile;
 use super::park::ParkFolder;
 use super::remove::PlannedRemove;
 use super::rename::PlannedRename;
@@ -74,20 +74,11 @@ impl PlannedChange {
         }
     }
 
-    fn land(self) -> Result<LandedAs, PublishError> {
+    fn land(self) -> Result<(), PublishError> {
         match self {
             Self::Write(sealed) => sealed.land(),
             Self::Rename(rename) => rename.land(),
             Self::Remove(remove) => remove.land(),
-        }
-    }
-
-    /// The word for it when it is done.
-    fn past_word(&self) -> &'static str {
-        match self {
-            Self::Write(_) => "saved",
-            Self::Rename(_) => "moved",
-            Self::Remove(_) => "removed",
         }
     }
 }
@@ -166,15 +157,13 @@ impl Workspace {
     pub(crate) fn publish(&self, plan: Vec<PlannedChange>) -> Result<Vec<Effect>, PublishFailure> {
         let mut landed = Vec::with_capacity(plan.len());
         for step in plan {
-            let (path, effect, done) = (step.path().clone(), step.effect(), step.past_word());
-            match step.land() {
-                Ok(LandedAs::Durable) => landed.push(effect),
-                Ok(LandedAs::Unconfirmed(source)) => {
-                    landed.push(effect);
-                    let error = PublishError::DurabilityUnknown { path, done, source };
-                    return Err(PublishFailure { landed, error });
-                }
-                Err(error) => return Err(PublishFailure { landed, error }),
+            let effect = step.effect();
+            let done = step.land();
+            if matches!(done, Ok(()) | Err(PublishError::DurabilityUnknown { .. })) {
+                landed.push(effect);
+            }
+            if let Err(error) = done {
+                return Err(PublishFailure { landed, error });
             }
         }
         Ok(landed)

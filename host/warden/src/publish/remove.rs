@@ -11,7 +11,6 @@ use super::Contents;
 use super::budget::CallBudget;
 use super::error::PublishError;
 use super::identity::{self, FileIdentity};
-use super::land::LandedAs;
 use super::lock;
 use super::plan;
 use super::resolve;
@@ -164,8 +163,9 @@ impl PlannedRemove {
         }
     }
 
-    /// Removes it. On an error it has its name, unless [`PublishError::Remains`] says otherwise.
-    pub(super) fn land(self) -> Result<LandedAs, PublishError> {
+    /// Removes it. On an error it has its name, unless [`PublishError::Remains`] or
+    /// [`PublishError::DurabilityUnknown`] says otherwise.
+    pub(super) fn land(self) -> Result<(), PublishError> {
         let (way, leaf) = resolve::split(&self.path);
         let parent = match resolve::directory(&self.mount.dir, way.as_bytes()) {
             Ok(parent) => parent,
@@ -208,17 +208,11 @@ impl PlannedRemove {
         plan::replaced_error(&self.path, self.approved.is_some())
     }
 
-    fn unlink(
-        &self,
-        parent: &OwnedFd,
-        leaf: &str,
-        flags: AtFlags,
-        freed: u64,
-    ) -> Result<LandedAs, PublishError> {
+    fn unlink(&self, parent: &OwnedFd, leaf: &str, flags: AtFlags, freed: u64) -> Result<(), PublishError> {
         match unlinkat(parent, leaf, flags) {
             Ok(()) => {
                 self.workspace.quota.release(freed);
-                Ok(fsync(parent).into())
+                fsync(parent).map_err(|errno| PublishError::unconfirmed(&self.path, "removed", errno))
             }
             Err(Errno::NOENT | Errno::ISDIR | Errno::NOTDIR) => Err(self.replaced_error()),
             Err(Errno::NOTEMPTY | Errno::EXIST) => Err(PublishError::NotEmpty { path: self.path.clone() }),
@@ -228,7 +222,7 @@ impl PlannedRemove {
     }
 
     /// Takes a directory out of sight whole, then deletes it.
-    fn remove_tree(&self, parent: &OwnedFd, leaf: &str) -> Result<LandedAs, PublishError> {
+    fn remove_tree(&self, parent: &OwnedFd, leaf: &str) -> Result<(), PublishError> {
         let failed = |errno| PublishError::from_io(&self.path, "removing it", errno);
         let dir = resolve::directory(&self.handle, b"").map_err(failed)?;
         // Under this lock another process's sweep spares it. Any other holder keeps a sweep
@@ -252,7 +246,9 @@ impl PlannedRemove {
         });
         self.workspace.quota.release(deleted.freed);
         match unlinkat(root, &temp, AtFlags::REMOVEDIR) {
-            Ok(()) | Err(Errno::NOENT) => Ok(hidden.into()),
+            Ok(()) | Err(Errno::NOENT) => {
+                hidden.map_err(|errno| PublishError::unconfirmed(&self.path, "removed", errno))
+            }
             Err(errno) => Err(self.give_back(parent, leaf, &temp, deleted, errno)),
         }
     }

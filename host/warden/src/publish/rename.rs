@@ -8,7 +8,7 @@
 use super::budget::CallBudget;
 use super::error::PublishError;
 use super::identity::{self, FileIdentity};
-use super::land::{LandedAs, TRIES_MAX, is_placed};
+use super::land::{TRIES_MAX, is_placed};
 use super::lock::{self, HeldFile};
 use super::plan::{self, PlannedChange};
 use super::remove::{self, ENTRIES_MAX};
@@ -171,9 +171,9 @@ impl PlannedRename {
         Ok(())
     }
 
-    /// Renames it. On an error nothing was renamed, unless [`PublishError::Crossed`] or
-    /// [`PublishError::Astray`] says otherwise.
-    pub(super) fn land(self) -> Result<LandedAs, PublishError> {
+    /// Renames it. On an error nothing was renamed, unless [`PublishError::DurabilityUnknown`],
+    /// [`PublishError::Crossed`] or [`PublishError::Astray`] says otherwise.
+    pub(super) fn land(self) -> Result<(), PublishError> {
         for _ in 0..TRIES_MAX {
             // Before the directory is held, with which nobody waits for another program.
             let Some(held) = self.hold()? else { continue };
@@ -185,7 +185,8 @@ impl PlannedRename {
                 drop(held);
                 self.workspace.quota.release(freed);
                 // The new name first: a power loss in between leaves both names, never neither.
-                return Ok(fsync(target.keep()).and_then(|()| fsync(source)).into());
+                let synced = fsync(target.keep()).and_then(|()| fsync(source));
+                return synced.map_err(|errno| PublishError::unconfirmed(&self.target, "moved", errno));
             }
         }
         Err(PublishError::Unsettled { path: self.target })

@@ -5,7 +5,7 @@
 
 use super::digest::RunningHash;
 use super::error::PublishError;
-use super::lock::{self, HeldFile, LockWait};
+use super::lock::{self, HeldFile};
 use super::parents;
 use super::park::{self, ParkFolder};
 use super::plan;
@@ -184,13 +184,8 @@ impl SealedFile {
             let lock = lock::hold_if_possible(&parent, path, &old, &self.place.budget)?;
             return Ok(lock.map(|lock| HeldFile::new(Some(&old), lock)));
         };
-        let file = match lock::hold(&parent, path, &old, &self.place.budget) {
-            Ok(LockWait::Taken(file)) => file,
-            Ok(LockWait::Exchanged) => return Ok(None),
-            Ok(LockWait::Busy) => return Err(PublishError::Locked { path: path.clone() }),
-            Ok(LockWait::Stopped(stop)) => return Err(stop.error(path)),
-            Err(errno) => return Err(self.place.failed("reading what it replaces")(errno)),
-        };
+        let held = lock::hold(&parent, path, &old, &self.place.budget)?;
+        let Some(file) = held else { return Ok(None) };
         let len = file.metadata().map_err(self.place.failed("reading what it replaces"))?.len();
         let mut digest = RunningHash::new();
         digest.update_from(&self.place, &file, 0..len)?;

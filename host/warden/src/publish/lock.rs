@@ -9,11 +9,10 @@ use super::budget::CallBudget;
 use super::error::PublishError;
 use super::identity::FileIdentity;
 use super::resolve;
-use crate::stop::StopReason;
 use cofferdam_policy::GuestPath;
 use rustix::fd::OwnedFd;
 use rustix::fs::{FlockOperation, Stat, flock};
-use rustix::io::{Errno, Result};
+use rustix::io::Errno;
 use std::fs::File;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -43,45 +42,38 @@ impl HeldFile {
     }
 }
 
-/// What came of waiting.
-pub(super) enum LockWait {
-    /// The name stands for the file, and until this is dropped no other gateway replaces it.
-    Taken(File),
-    /// The name stands for something else now.
-    Exchanged,
-    /// Somebody else holds it for long.
-    Busy,
-    /// The call has to end.
-    Stopped(StopReason),
-}
-
-/// Locks the regular file `old` that `path` stands for in its directory.
+/// Locks the regular file `old` that `path` stands for in its directory: until what comes back is
+/// dropped, no other gateway replaces it. `None`: the name stands for something else now.
 ///
 /// # Errors
-/// When it cannot be read or locked at all.
-pub(super) fn hold(parent: &OwnedFd, path: &GuestPath, old: &Stat, budget: &CallBudget) -> Result<LockWait> {
+/// Somebody else holds it for long, the call has to end, or it cannot be read or locked at all.
+pub(super) fn hold(
+    parent: &OwnedFd,
+    path: &GuestPath,
+    old: &Stat,
+    budget: &CallBudget,
+) -> Result<Option<File>, PublishError> {
     let (_, leaf) = resolve::split(path);
-    let Some((handle, stat)) = resolve::handle(parent, leaf)? else { return Ok(LockWait::Exchanged) };
+    let failed = |errno: Errno| PublishError::from_io(path, "reading what it replaces", errno);
+    let Some((handle, stat)) = resolve::handle(parent, leaf).map_err(failed)? else { return Ok(None) };
     if FileIdentity::from_stat(&stat) != FileIdentity::from_stat(old) {
-        return Ok(LockWait::Exchanged);
+        return Ok(None);
     }
-    let file = File::from(resolve::reopen(handle)?);
+    let file = File::from(resolve::reopen(handle).map_err(failed)?);
     let until = Instant::now() + LOCK_WAIT;
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => break,
             Err(Errno::INTR) => {}
             Err(Errno::WOULDBLOCK) if Instant::now() < until => thread::sleep(LOCK_ASK_EVERY),
-            Err(Errno::WOULDBLOCK) => return Ok(LockWait::Busy),
-            Err(errno) => return Err(errno),
+            Err(Errno::WOULDBLOCK) => return Err(PublishError::Locked { path: path.clone() }),
+            Err(errno) => return Err(failed(errno)),
         }
-        if let Some(stop) = budget.stop() {
-            return Ok(LockWait::Stopped(stop));
-        }
+        budget.check(path)?;
     }
     // Its holder may have replaced it.
-    let is_still_it = FileIdentity::from_stat(old).has_name(parent, leaf)?;
-    Ok(if is_still_it { LockWait::Taken(file) } else { LockWait::Exchanged })
+    let is_still_it = FileIdentity::from_stat(old).has_name(parent, leaf).map_err(failed)?;
+    Ok(is_still_it.then_some(file))
 }
 
 /// The same for a change that was promised nothing: where the file cannot be locked it goes on
@@ -95,11 +87,10 @@ pub(super) fn hold_if_possible(
     path: &GuestPath,
     old: &Stat,
     budget: &CallBudget,
-) -> std::result::Result<Option<Option<File>>, PublishError> {
+) -> Result<Option<Option<File>>, PublishError> {
     match hold(parent, path, old, budget) {
-        Ok(LockWait::Taken(file)) => Ok(Some(Some(file))),
-        Ok(LockWait::Exchanged) => Ok(None),
-        Ok(LockWait::Stopped(stop)) => Err(stop.error(path)),
-        Ok(LockWait::Busy) | Err(_) => Ok(Some(None)),
+        Ok(held) => Ok(held.map(Some)),
+        Err(stopped @ (PublishError::TimedOut { .. } | PublishError::Cancelled { .. })) => Err(stopped),
+        Err(_) => Ok(Some(None)),
     }
 }

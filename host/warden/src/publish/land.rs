@@ -11,7 +11,7 @@ use super::park::{self, ParkFolder};
 use super::plan;
 use super::quota::Reservation;
 use super::resolve::{self, ResolvedEntry};
-use super::stage::{StageBody, StageTarget};
+use super::stage::{StageTarget, StagedFile};
 use super::temp::{TempName, link_open_file, rename_new};
 use super::{Disposition, walk};
 use cofferdam_core::audit::{EntryKind, FileFacts};
@@ -53,8 +53,8 @@ pub(super) fn is_placed(
 }
 
 impl SealedFile {
-    pub(super) fn new(place: StageTarget, body: StageBody, mode: Mode) -> Self {
-        let StageBody { file, temp, bytes, digest, reservation } = body;
+    pub(super) fn new(staged: StagedFile, mode: Mode) -> Self {
+        let StagedFile { place, file, temp, bytes, digest, reservation, .. } = staged;
         let sha256 = hex::encode(digest.into_bytes());
         Self { place, file: Some(file), temp, bytes, reservation, sha256, mode }
     }

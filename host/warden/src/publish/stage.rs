@@ -24,8 +24,13 @@ use std::sync::Arc;
 
 /// A file being written, visible to nobody.
 pub(crate) struct StagedFile {
-    place: StageTarget,
-    pub(super) body: StageBody,
+    pub(super) place: StageTarget,
+    pub(super) file: File,
+    pub(super) temp: Option<TempName>,
+    /// So many there are so far.
+    pub(super) bytes: u64,
+    pub(super) digest: RunningHash,
+    pub(super) reservation: Reservation,
     failed: Option<ErrorCode>,
 }
 
@@ -66,28 +71,6 @@ impl StageTarget {
     }
 }
 
-/// What there is of it so far.
-pub(super) struct StageBody {
-    pub(super) file: File,
-    pub(super) temp: Option<TempName>,
-    pub(super) bytes: u64,
-    pub(super) digest: RunningHash,
-    pub(super) reservation: Reservation,
-}
-
-impl StageBody {
-    /// Writes `bytes` at the end, slice by slice.
-    fn put(&mut self, place: &StageTarget, bytes: &[u8]) -> Result<(), PublishError> {
-        for slice in bytes.chunks(copy::SLICE_BYTES) {
-            place.check()?;
-            self.file.write_all_at(slice, self.bytes).map_err(place.failed("writing"))?;
-            self.digest.update(slice);
-            self.bytes += slice.len() as u64;
-        }
-        Ok(())
-    }
-}
-
 /// Whether something of this kind could get the name `path` now. The decision without a race is
 /// made when publishing.
 pub(super) fn precheck(
@@ -122,8 +105,7 @@ impl Workspace {
         precheck(&mount, path, disposition, EntryKind::File)?;
         budget.take_change(path)?;
         let (file, temp) = temp::create(&mount).map_err(|e| PublishError::from_io(path, "staging it", e))?;
-        let reservation = Reservation::new(&self.quota);
-        let body = StageBody { file, temp, bytes: 0, digest: RunningHash::new(), reservation };
+        let (digest, reservation) = (RunningHash::new(), Reservation::new(&self.quota));
         let place = StageTarget {
             workspace: Arc::clone(self),
             mount,
@@ -134,7 +116,7 @@ impl Workspace {
             approved: None,
             mode: None,
         };
-        Ok(StagedFile { place, body, failed: None })
+        Ok(StagedFile { place, file, temp, bytes: 0, digest, reservation, failed: None })
     }
 }
 
@@ -146,9 +128,8 @@ impl StagedFile {
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), PublishError> {
         self.run_step(|staged| {
             staged.admit(bytes.len() as u64)?;
-            let Self { place, body, .. } = staged;
-            body.digest.resume(place, &body.file, body.bytes)?;
-            body.put(place, bytes)
+            staged.digest.resume(&staged.place, &staged.file, staged.bytes)?;
+            staged.put(bytes)
         })
     }
 
@@ -158,13 +139,13 @@ impl StagedFile {
     /// # Errors
     /// As for [`StagedFile::write`].
     pub(crate) fn append_bytes_known(&mut self, bytes: &[u8], sha256: &[u8; 32]) -> Result<(), PublishError> {
-        if self.body.bytes > 0 || bytes.is_empty() {
+        if self.bytes > 0 || bytes.is_empty() {
             return self.write(bytes);
         }
         self.run_step(|staged| {
             staged.admit(bytes.len() as u64)?;
-            staged.body.digest = RunningHash::Known(*sha256);
-            staged.body.put(&staged.place, bytes)
+            staged.digest = RunningHash::Known(*sha256);
+            staged.put(bytes)
         })
     }
 
@@ -218,18 +199,18 @@ impl StagedFile {
         known: Option<[u8; 32]>,
     ) -> Result<[u8; 32], PublishError> {
         self.admit(len)?;
-        let Self { place, body, .. } = self;
-        let before = body.bytes;
+        let Self { place, file, bytes, digest, .. } = self;
+        let before = *bytes;
         match known {
-            Some(sha256) if before == 0 => body.digest = RunningHash::Known(sha256),
-            _ => body.digest.resume(place, &body.file, before)?,
+            Some(sha256) if before == 0 => *digest = RunningHash::Known(sha256),
+            _ => digest.resume(place, file, before)?,
         }
-        copy::append(place, source, len, &body.file, before)?;
-        body.bytes += len;
-        let part = before..body.bytes;
+        copy::append(place, source, len, file, before)?;
+        *bytes += len;
+        let part = before..*bytes;
         match known {
-            Some(sha256) => body.digest.update_from(place, &body.file, part).map(|()| sha256),
-            None => body.digest.update_and_hash(place, &body.file, part),
+            Some(sha256) => digest.update_from(place, file, part).map(|()| sha256),
+            None => digest.update_and_hash(place, file, part),
         }
     }
 
@@ -243,7 +224,7 @@ impl StagedFile {
             last_access: time(stat.st_atime, stat.st_atime_nsec),
             last_modification: time(stat.st_mtime, stat.st_mtime_nsec),
         };
-        futimens(&self.body.file, &times).map_err(self.place.failed("setting its times"))
+        futimens(&self.file, &times).map_err(self.place.failed("setting its times"))
     }
 
     /// Publishes only over a regular file with this SHA-256, and fails with
@@ -269,11 +250,22 @@ impl StagedFile {
                 _ => place.workspace.new_file_mode(),
             };
             let mode = place.mode.unwrap_or(mode);
-            let file = &staged.body.file;
+            let file = &staged.file;
             fchmod(file, mode).and_then(|()| fsync(file)).map_err(place.failed("syncing it"))?;
             Ok(mode)
         })?;
-        Ok(SealedFile::new(self.place, self.body, mode))
+        Ok(SealedFile::new(self, mode))
+    }
+
+    /// Writes `bytes` at the end, slice by slice.
+    fn put(&mut self, bytes: &[u8]) -> Result<(), PublishError> {
+        for slice in bytes.chunks(copy::SLICE_BYTES) {
+            self.place.check()?;
+            self.file.write_all_at(slice, self.bytes).map_err(self.place.failed("writing"))?;
+            self.digest.update(slice);
+            self.bytes += slice.len() as u64;
+        }
+        Ok(())
     }
 
     /// Runs `step`; after a failure every further step is refused with the same code.
@@ -294,6 +286,6 @@ impl StagedFile {
         let StageTarget { path, budget, .. } = &self.place;
         budget.check(path)?;
         budget.spend(path, bytes)?;
-        self.body.reservation.grow(path, bytes, &|| budget.stop())
+        self.reservation.grow(path, bytes, &|| budget.stop())
     }
 }

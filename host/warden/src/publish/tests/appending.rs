@@ -126,7 +126,7 @@ fn a_source_counts_against_both_quotas_before_a_byte_is_copied() {
             file.append_file(&path("/vault/source"), LinkRule::Follow, ExpectedEntry::Anything).unwrap_err();
         assert_eq!(error.code(), ErrorCode::QuotaExceeded);
         assert!(error.to_string().contains(said), "{error}");
-        assert_eq!(file.body.bytes, 0);
+        assert_eq!(file.bytes, 0);
     }
 }
 

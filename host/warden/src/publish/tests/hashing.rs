@@ -25,7 +25,7 @@ fn check(expected: &[u8], steps: impl Fn(&mut StagedFile)) {
     let room = Room::new(StagingMethod::Unnamed);
     let mut staged = room.workspace.stage(&path("/shared/x"), Disposition::CreateNew, &budget()).unwrap();
     steps(&mut staged);
-    assert_eq!(staged.body.bytes, expected.len() as u64);
+    assert_eq!(staged.bytes, expected.len() as u64);
     let Effect::Written(facts) = room.publish(vec![staged.seal().unwrap()]).unwrap().remove(0) else {
         panic!()
     };
@@ -105,7 +105,7 @@ fn a_source_that_cannot_be_read_is_no_failed_write() {
     assert!(error.to_string().starts_with(said), "{error}");
     // And to write to what is open for reading alone.
     let mut staged = stage();
-    staged.body.file = fs::File::open(&sealed).unwrap();
+    staged.file = fs::File::open(&sealed).unwrap();
     let readable = fs::File::open(&source).unwrap();
     let error = staged.append_file_known(&readable, 7, &known(b"content")).unwrap_err();
     assert_eq!(error.code(), ErrorCode::WriteFailed);

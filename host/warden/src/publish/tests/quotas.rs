@@ -29,7 +29,7 @@ fn a_call_writes_its_share_and_no_more_over_all_its_files() {
     let error = second.write(&[0; 4 * KIB + 1]).unwrap_err();
     assert_eq!(error.code(), ErrorCode::QuotaExceeded);
     assert!(error.to_string().contains("this call may write 10 KiB in all"), "{error}");
-    assert_eq!(second.body.bytes, 0);
+    assert_eq!(second.bytes, 0);
     drop(first);
     let mut third = room.workspace.stage(&path("/shared/3"), CreateNew, &share).unwrap();
     third.write(&[0; 4 * KIB]).unwrap();
@@ -48,7 +48,7 @@ fn an_attachment_over_the_share_is_refused_before_a_byte_is_written() {
         staged.append_bytes_known(&[0; KIB + 1], &[0; 32]).unwrap_err().code(),
         ErrorCode::QuotaExceeded
     );
-    assert_eq!((staged.body.bytes, share.spent()), (0, 0));
+    assert_eq!((staged.bytes, share.spent()), (0, 0));
 }
 
 #[test]

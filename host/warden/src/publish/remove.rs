@@ -15,11 +15,10 @@ use super::lock;
 use super::plan;
 use super::resolve;
 use super::temp::{self, StagingFolder};
-use super::tree::{self, DeleteResult, Uncounted, Unreadable};
+use super::tree::{self, DeleteResult, Unreadable, display_below};
 use super::{Workspace, walk};
 use cofferdam_core::audit::{EntryKind, RemoveRecord};
 use cofferdam_core::host_call::Planning;
-use cofferdam_core::text::one_line;
 use cofferdam_policy::{ExpectedEntry, GuestPath, PathSnapshot};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FlockOperation, Stat, flock, fsync, unlinkat};
@@ -71,12 +70,8 @@ impl Workspace {
             Contents::Keep => 1,
             Contents::Remove => ENTRIES_MAX,
         };
-        let summary = match summary(&handle, &stat, entries_max, Unreadable::Refuse, &|| budget.stop()) {
-            Err(Uncounted::TooMany(_)) if contents == Contents::Keep => {
-                return Err(PublishError::NotEmpty { path: path.clone() });
-            }
-            counted => counted.map_err(|why| uncounted_error(path, why))?,
-        };
+        let summary = summary(path, &handle, &stat, entries_max, Unreadable::Refuse, budget)?;
+        check_entries(path, contents, &summary)?;
         budget.take_change(path)?;
         Ok(PlannedRemove {
             workspace: Arc::clone(self),
@@ -93,45 +88,38 @@ impl Workspace {
     }
 }
 
-/// What a handle stands for, with all that lies in it, up to `entries_max` (at least one) entries.
+/// What a handle stands for, with all that lies in it, no further than one entry beyond
+/// `entries_max`.
 pub(super) fn summary(
+    path: &GuestPath,
     handle: &OwnedFd,
     stat: &Stat,
     entries_max: u64,
     unreadable: Unreadable,
-    stop: walk::StopCheck<'_>,
-) -> Result<Planning, Uncounted> {
+    budget: &CallBudget,
+) -> Result<Planning, PublishError> {
     let kind = FileIdentity::from_stat(stat).kind();
     match kind {
         EntryKind::File => Ok(Planning { kind, entries: 1, bytes: u64::try_from(stat.st_size).unwrap_or(0) }),
         EntryKind::Other => Ok(Planning { kind, entries: 1, bytes: 0 }),
-        EntryKind::Directory => {
-            let inside = tree::count(handle, entries_max - 1, unreadable, stop)?;
-            Ok(Planning { kind, entries: 1 + inside.entries, bytes: inside.bytes })
-        }
+        EntryKind::Directory => tree::count(handle, path, entries_max, unreadable, budget),
     }
 }
 
-/// The error for a directory that could not be counted.
-pub(super) fn uncounted_error(path: &GuestPath, why: Uncounted) -> PublishError {
-    match why {
-        Uncounted::Stopped(stop) => stop.error(path),
-        Uncounted::TooMany(_) => PublishError::TooManyEntries { path: path.clone(), limit: ENTRIES_MAX },
-        Uncounted::OtherMount(at) => {
-            PublishError::OtherMount { path: path.clone(), at: display_below(path, &at) }
+/// Refuses a removal that would take more with it than it may.
+pub(super) fn check_entries(
+    path: &GuestPath,
+    contents: Contents,
+    summary: &Planning,
+) -> Result<(), PublishError> {
+    let path = path.clone();
+    match contents {
+        Contents::Keep if summary.entries > 1 => Err(PublishError::NotEmpty { path }),
+        Contents::Remove if summary.entries > ENTRIES_MAX => {
+            Err(PublishError::TooManyEntries { path, limit: ENTRIES_MAX })
         }
-        Uncounted::Unreadable(at, errno) => PublishError::InsideUnreadable {
-            path: path.clone(),
-            at: display_below(path, &at),
-            source: errno.into(),
-        },
+        Contents::Keep | Contents::Remove => Ok(()),
     }
-}
-
-/// A virtual path for a message, from the way below `path`.
-fn display_below(path: &GuestPath, below: &[u8]) -> String {
-    let below = String::from_utf8_lossy(below);
-    one_line(&if below.is_empty() { path.to_string() } else { format!("{path}/{below}") }, 300)
 }
 
 impl PlannedRemove {

@@ -14,7 +14,7 @@ use super::plan::{self, PlannedChange};
 use super::remove::{self, ENTRIES_MAX};
 use super::resolve::{self, ResolvedEntry};
 use super::temp::{self, StagingFolder};
-use super::tree::{Uncounted, Unreadable};
+use super::tree::Unreadable;
 use super::{Contents, Disposition, Workspace, parents, source, stage, walk};
 use cofferdam_core::audit::{EntryKind, MoveRecord};
 use cofferdam_core::host_call::Planning;
@@ -82,13 +82,8 @@ impl Workspace {
         if across && identity.kind() == EntryKind::Directory {
             return Err(PublishError::DirectoryAcross { path: source.clone() });
         }
-        let summary = match remove::summary(&handle, &stat, ENTRIES_MAX, Unreadable::Skip, &|| budget.stop())
-        {
-            Err(Uncounted::TooMany(inside)) => {
-                Planning { kind: identity.kind(), entries: ENTRIES_MAX, bytes: inside.bytes }
-            }
-            counted => counted.map_err(|why| remove::uncounted_error(source, why))?,
-        };
+        let mut summary = remove::summary(source, &handle, &stat, ENTRIES_MAX, Unreadable::Skip, budget)?;
+        summary.entries = summary.entries.min(ENTRIES_MAX);
         if across {
             return Ok((self.copy_and_remove(source, target, disposition, handle, budget)?, summary));
         }

@@ -2,9 +2,14 @@
 //!
 //! It never enters another mount: counting refuses one, deleting leaves it where it is and says so.
 
+use super::budget::CallBudget;
+use super::error::PublishError;
 use super::resolve;
-use super::walk::{self, ENTRIES_PER_CHECK, NextStep, StopCheck, WalkEntry, WalkEvent};
-use crate::stop::StopReason;
+use super::walk::{self, ENTRIES_PER_CHECK, NextStep, WalkEntry, WalkEvent};
+use cofferdam_core::audit::EntryKind;
+use cofferdam_core::host_call::Planning;
+use cofferdam_core::text::one_line;
+use cofferdam_policy::GuestPath;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, FileType, OFlags, fstat, statat, unlinkat};
 use rustix::io::{Errno, Result};
@@ -23,66 +28,57 @@ pub(super) enum Unreadable {
     Refuse,
 }
 
-/// Why counting ended early.
-#[derive(Debug)]
-pub(super) enum Uncounted {
-    /// The call has to end.
-    Stopped(StopReason),
-    /// There are more entries than asked for; so much was counted up to there.
-    TooMany(TreeCount),
-    /// Another mount lies there, at this way from the root.
-    OtherMount(Vec<u8>),
-    /// It cannot be read.
-    Unreadable(Vec<u8>, Errno),
-}
-
-/// What lies in a tree.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct TreeCount {
-    /// Files, directories and others, the root not included.
-    pub(super) entries: u64,
-    /// Length of all regular files.
-    pub(super) bytes: u64,
-}
-
-/// Counts what lies beneath `root`, up to `entries_max`.
+/// Counts the directory `root`, which `path` stands for, and what lies beneath it: no further than
+/// one entry beyond `entries_max`, whose bytes are left out.
+///
+/// # Errors
+/// The call has to end, another mount lies there, or what counts cannot be read.
 pub(super) fn count(
     root: impl AsFd,
+    path: &GuestPath,
     entries_max: u64,
     unreadable: Unreadable,
-    stop: StopCheck<'_>,
-) -> std::result::Result<TreeCount, Uncounted> {
-    let mut counted = TreeCount::default();
+    budget: &CallBudget,
+) -> std::result::Result<Planning, PublishError> {
+    let mut counted = Planning { kind: EntryKind::Directory, entries: 1, bytes: 0 };
+    let failed = |below: &[u8], errno: Errno| {
+        let (path, at) = (path.clone(), display_below(path, below));
+        match errno {
+            Errno::XDEV => PublishError::OtherMount { path, at },
+            errno => PublishError::InsideUnreadable { path, at, source: errno.into() },
+        }
+    };
+    // A break without an error: there are more entries than were asked for.
     let ended = walk::walk(root, |event| {
         let at = match event {
             WalkEvent::Found(at) => at,
-            WalkEvent::Unreadable(path, errno) => {
+            WalkEvent::Unreadable(below, errno) => {
                 return match (errno, unreadable) {
                     (Errno::NOENT, _) | (_, Unreadable::Skip) => Continue(NextStep::On),
-                    (Errno::XDEV, _) => Break(Uncounted::OtherMount(path.to_vec())),
-                    (errno, Unreadable::Refuse) => Break(Uncounted::Unreadable(path.to_vec(), errno)),
+                    (errno, Unreadable::Refuse) => Break(Some(failed(below, errno))),
                 };
             }
             WalkEvent::Left { .. } => return Continue(NextStep::On),
         };
         // First, so that even an empty directory's walk was allowed to begin.
-        if counted.entries.is_multiple_of(ENTRIES_PER_CHECK)
-            && let Some(stop) = stop()
+        if (counted.entries - 1).is_multiple_of(ENTRIES_PER_CHECK)
+            && let Err(stopped) = budget.check(path)
         {
-            return Break(Uncounted::Stopped(stop));
+            return Break(Some(stopped));
         }
         // Opening tells of a mount, also of one of the same filesystem.
         let stat = match resolve::open(at.dir, at.name, OFlags::PATH | OFlags::NOFOLLOW).and_then(fstat) {
             Ok(stat) => stat,
             Err(Errno::NOENT) => return Continue(NextStep::On),
-            Err(Errno::XDEV) => return Break(Uncounted::OtherMount(at.full_path())),
-            Err(_) if unreadable == Unreadable::Skip => return Continue(NextStep::On),
-            Err(errno) => return Break(Uncounted::Unreadable(at.full_path(), errno)),
+            Err(errno) if unreadable == Unreadable::Skip && errno != Errno::XDEV => {
+                return Continue(NextStep::On);
+            }
+            Err(errno) => return Break(Some(failed(&at.full_path(), errno))),
         };
-        if counted.entries >= entries_max {
-            return Break(Uncounted::TooMany(counted));
-        }
         counted.entries += 1;
+        if counted.entries > entries_max {
+            return Break(None);
+        }
         Continue(match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => NextStep::Into,
             FileType::RegularFile => {
@@ -94,11 +90,16 @@ pub(super) fn count(
         })
     });
     match ended {
-        Ok(Continue(())) => Ok(counted),
-        Ok(Break(end)) => Err(end),
-        Err(_) if unreadable == Unreadable::Skip => Ok(counted),
-        Err(errno) => Err(Uncounted::Unreadable(Vec::new(), errno)),
+        Ok(Break(Some(error))) => Err(error),
+        Err(errno) if unreadable == Unreadable::Refuse => Err(failed(b"", errno)),
+        Ok(Continue(()) | Break(None)) | Err(_) => Ok(counted),
     }
+}
+
+/// A virtual path for a message, from the way below `path`.
+pub(super) fn display_below(path: &GuestPath, below: &[u8]) -> String {
+    let below = String::from_utf8_lossy(below);
+    one_line(&if below.is_empty() { path.to_string() } else { format!("{path}/{below}") }, 300)
 }
 
 /// What came of deleting.

@@ -2,14 +2,14 @@
 
 use super::refusals::plant;
 use super::*;
-use crate::publish::remove;
-use crate::publish::remove::ENTRIES_ADDED_MAX;
+use crate::publish::remove::{ENTRIES_ADDED_MAX, ENTRIES_MAX, check_entries};
 use crate::publish::sweep::{SweepResult, sweep};
 use crate::publish::temp::PREFIX;
-use crate::publish::tree::{self, LISTED_MAX, TreeCount, Uncounted, Unreadable};
+use crate::publish::tree::{self, LISTED_MAX, Unreadable};
 use crate::stop::StopReason;
 use Disposition::CreateNew;
 use ErrorCode::{IsADirectory, NotFound, PathDenied, WriteFailed};
+use cofferdam_core::host_call::Planning;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -357,11 +357,13 @@ fn too_many_entries_and_a_stop_end_the_count() {
         fs::write(room.host(&format!("/shared/d/{n}/f")), "12").unwrap();
     }
     let dir = fs::File::open(room.host("/shared/d")).unwrap();
-    let count = |max| tree::count(&dir, max, Unreadable::Refuse, &|| None);
-    assert_eq!(count(40).unwrap(), TreeCount { entries: 40, bytes: 40 });
-    let why = count(39).unwrap_err();
-    assert!(matches!(why, Uncounted::TooMany(counted) if counted.entries == 39));
-    let error = remove::uncounted_error(&path("/shared/d"), why);
+    let at = path("/shared/d");
+    let count = |max| tree::count(&dir, &at, max, Unreadable::Refuse, &budget()).unwrap();
+    let whole = Planning { kind: EntryKind::Directory, entries: 41, bytes: 40 };
+    assert_eq!(count(41), whole);
+    assert_eq!([count(40).entries, count(39).entries], [41, 40], "one more than asked for");
+    let beyond = Planning { entries: ENTRIES_MAX + 1, ..whole };
+    let error = check_entries(&at, Contents::Remove, &beyond).unwrap_err();
     assert_eq!(error.code(), ErrorCode::TooLarge);
     assert!(error.to_string().contains("more than 1000000 entries"), "{error}");
 

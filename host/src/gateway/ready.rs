@@ -10,7 +10,6 @@ use crate::config::Config;
 use cofferdam_agent::tools::Registry;
 use cofferdam_policy::PolicySet;
 use cofferdam_warden::audit::AuditLog;
-use cofferdam_warden::publish::Workspaces;
 use cofferdam_warden::sandbox::{Sandbox, SandboxError};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use std::io;
@@ -49,7 +48,7 @@ impl Gateway {
             check_folder(root)
                 .map_err(|cause| GatewayError::State(format!("the workspace {}", root.display()), cause))?;
         }
-        Workspaces::check_open(&config.workspace)?;
+        config.workspace.check_open()?;
         AuditLog::check_open(&audit_file(config), &config.audit)?;
         for folder in ["blobs", "cache"].map(|name| config.state_dir.join(name)) {
             PreparePurpose::Look.private_folder(&folder)?;

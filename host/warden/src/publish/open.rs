@@ -3,6 +3,7 @@
 //! The only place of this room with authority over host paths. It refuses to start without openat2,
 //! and to take a symbolic link for one of its directories.
 
+use super::Config;
 use super::resolve;
 use super::sweep::{SWEPT_ENTRIES_MAX, sweep};
 use super::temp::{StagingFolder, StagingMethod};
@@ -66,17 +67,15 @@ fn open_remedy(source: &io::Error) -> &'static str {
     }
 }
 
-/// How the folders of a workspace are opened, for every place.
-pub(super) struct FolderOpener {
-    /// The root's path, for messages to the operator.
-    pub(super) root: PathBuf,
-    pub(super) technique: StagingMethod,
-}
-
-impl FolderOpener {
+impl Config {
     /// The mounts of the folder `base`, which lies at `at` below the root.
-    pub(super) fn mounts(&self, base: &OwnedFd, at: &str) -> Result<Vec<Arc<StagingFolder>>, OpenError> {
-        MOUNTS.iter().map(|guest| self.mount(base, guest, at)).collect()
+    pub(super) fn mounts(
+        &self,
+        base: &OwnedFd,
+        at: &str,
+        technique: StagingMethod,
+    ) -> Result<Vec<Arc<StagingFolder>>, OpenError> {
+        MOUNTS.iter().map(|guest| self.mount(base, guest, at, technique)).collect()
     }
 
     /// One mount, made when missing and cleared of what a crash left.
@@ -85,9 +84,10 @@ impl FolderOpener {
         base: &OwnedFd,
         guest: &'static str,
         at: &str,
+        technique: StagingMethod,
     ) -> Result<Arc<StagingFolder>, OpenError> {
         let name = guest.trim_start_matches('/');
-        let failed = |errno: Errno| self.failed(&format!("{at}{name}"), errno);
+        let failed = |errno: Errno| self.folder_error(&format!("{at}{name}"), errno);
         let dir = make(base, name, mount_mode(name)).and_then(|()| folder(base, name)).map_err(failed)?;
         resolve::directory(&dir, b"").map_err(|errno| match errno {
             Errno::NOSYS | Errno::PERM | Errno::INVAL => OpenError::Openat2 { source: errno.into() },
@@ -108,12 +108,15 @@ impl FolderOpener {
                  goes on"
             );
         }
-        Ok(Arc::new(StagingFolder { guest, dir, technique: self.technique, making: RwLock::new(()) }))
+        Ok(Arc::new(StagingFolder { guest, dir, technique, making: RwLock::new(()) }))
     }
 
-    /// Looks whether the root and its mounts could be opened, or the mounts made where they are
-    /// missing.
-    pub(super) fn check_open(&self) -> Result<(), OpenError> {
+    /// Looks whether [`super::Workspaces::open`] would succeed: whether the root and its mounts
+    /// could be opened, or the mounts made where they are missing. Makes and clears nothing.
+    ///
+    /// # Errors
+    /// [`OpenError`], as `open` would say it.
+    pub fn check_open(&self) -> Result<(), OpenError> {
         let failed = |source| OpenError::Root { root: self.root.clone(), source };
         // A missing one is made at a start, by the code that knows whether it may be.
         let Some(root) = existing_root(&self.root).map_err(failed)? else { return Ok(()) };
@@ -124,13 +127,13 @@ impl FolderOpener {
                 }
                 found => found.and_then(|dir| resolve::directory(&dir, b"").map(drop)),
             };
-            found.map_err(|errno| self.failed(name, errno))?;
+            found.map_err(|errno| self.folder_error(name, errno))?;
         }
         Ok(())
     }
 
     /// A folder below the root cannot be used.
-    pub(super) fn failed(&self, below: &str, errno: Errno) -> OpenError {
+    pub(super) fn folder_error(&self, below: &str, errno: Errno) -> OpenError {
         OpenError::Mount { path: self.root.join(below.trim_end_matches('/')), source: errno.into() }
     }
 }

@@ -6,7 +6,7 @@
 //! in.
 
 use super::identity::FileIdentity;
-use super::open::{FolderOpener, OpenError, open_root, private_folder, umask};
+use super::open::{OpenError, open_root, private_folder, umask};
 use super::place::{FileOwner, SESSIONS, TMP, USERS};
 use super::quota::Quota;
 use super::temp::{StagingFolder, StagingMethod};
@@ -36,7 +36,7 @@ pub struct Workspaces {
     pub(super) root: Arc<OwnedFd>,
     pub(super) config: Config,
     pub(super) quota: Arc<Quota>,
-    opening: FolderOpener,
+    technique: StagingMethod,
     usual: Arc<Workspace>,
     /// By their folder below the root.
     pub(super) open: Mutex<BTreeMap<String, OpenWorkspace>>,
@@ -65,14 +65,6 @@ impl Workspaces {
         Self::open_with(config, StagingMethod::detect(), umask())
     }
 
-    /// Looks whether [`Workspaces::open`] would succeed; makes and clears nothing.
-    ///
-    /// # Errors
-    /// [`OpenError`], as `open` would say it.
-    pub fn check_open(config: &Config) -> Result<(), OpenError> {
-        FolderOpener { root: config.root.clone(), technique: StagingMethod::detect() }.check_open()
-    }
-
     /// The same with the choices that tests make.
     pub(super) fn open_with(
         config: &Config,
@@ -80,12 +72,11 @@ impl Workspaces {
         umask: Mode,
     ) -> Result<Self, OpenError> {
         let root = Arc::new(open_root(&config.root)?);
-        let opening = FolderOpener { root: config.root.clone(), technique };
-        let mounts = opening.mounts(&root, "")?;
+        let mounts = config.mounts(&root, "", technique)?;
         fsync(&root).map_err(|e| OpenError::Root { root: config.root.clone(), source: e.into() })?;
         let quota = Arc::new(Quota::new(config.max_bytes, mounts.clone(), root.clone()));
         let usual = Arc::new(Workspace { mounts, quota: quota.clone(), umask, session: None });
-        Ok(Self { root, config: config.clone(), quota, opening, usual, open: Mutex::default() })
+        Ok(Self { root, config: config.clone(), quota, technique, usual, open: Mutex::default() })
     }
 
     /// The one of calls that belong to no session, where users share theirs.
@@ -183,17 +174,17 @@ impl Workspaces {
 
     fn open_user(&self, place: &FileOwner, name: &str) -> Result<Workspace, OpenError> {
         let base = self.base(place)?;
-        Ok(self.workspace(self.opening.mounts(&base, name)?, None))
+        Ok(self.workspace(self.config.mounts(&base, name, self.technique)?, None))
     }
 
     fn open_session(&self, place: &FileOwner, session: &str, name: &str) -> Result<Workspace, OpenError> {
         // Open for as long as this is: its mounts are shared.
         let user = self.open_for(&place.for_user())?;
-        let failed = |below: &str, errno| self.opening.failed(below, errno);
+        let failed = |below: &str, errno| self.config.folder_error(below, errno);
         let all = format!("{}{SESSIONS}", place.for_user().folder());
         let sessions = private_folder(self.base(place)?, SESSIONS).map_err(|errno| failed(&all, errno))?;
         let folder = hold(&sessions, session).map_err(|errno| failed(name, errno))?;
-        let tmp = self.opening.mount(&folder, TMP, name)?;
+        let tmp = self.config.mount(&folder, TMP, name, self.technique)?;
         let mount = |mount: &Arc<StagingFolder>| if mount.guest == TMP { tmp.clone() } else { mount.clone() };
         let mounts = user.mounts.iter().map(mount).collect();
         Ok(self.workspace(mounts, Some(SessionFolder { folder, _user: user })))
@@ -206,7 +197,7 @@ impl Workspaces {
     /// The folder that is laid out like the root, made when missing: the root, or the user's.
     fn base(&self, place: &FileOwner) -> Result<Arc<OwnedFd>, OpenError> {
         let Some(user) = place.user() else { return Ok(self.root.clone()) };
-        let failed = |below: &str, errno| self.opening.failed(below, errno);
+        let failed = |below: &str, errno| self.config.folder_error(below, errno);
         let users = private_folder(&self.root, USERS).map_err(|errno| failed(USERS, errno))?;
         let own = private_folder(users, &user);
         own.map(Arc::new).map_err(|errno| failed(&format!("{USERS}/{user}"), errno))

@@ -7,10 +7,10 @@ use crate::gateway::attaching::{self, AttachAnswer, AttachFile, AttachRequest, H
 use anyhow::Context as _;
 use cofferdam_core::text::escape_deceptive_json;
 use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_warden::files::open_regular;
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
@@ -73,12 +73,10 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
 /// A regular file, without waiting for a FIFO.
 pub(super) fn open(path: &Path) -> anyhow::Result<(AttachFile, std::fs::File)> {
     let shown = || path.display().to_string();
-    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    let file = std::fs::File::options().read(true).custom_flags(flags).open(path).with_context(shown)?;
-    let metadata = file.metadata().with_context(shown)?;
-    anyhow::ensure!(metadata.is_file(), "{} is not a regular file", path.display());
+    let file = open_regular(path).with_context(shown)?;
+    let bytes = file.metadata().with_context(shown)?.len();
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    Ok((AttachFile { name, bytes: metadata.len() }, file))
+    Ok((AttachFile { name, bytes }, file))
 }
 
 /// The gateway's answer to what is asked, which words and files follow.

@@ -4,7 +4,7 @@
 use super::Exit;
 use super::tool::contract;
 use anyhow::{Context, bail};
-use cofferdam_agent::server::open_regular;
+use cofferdam_warden::files::open_regular;
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};

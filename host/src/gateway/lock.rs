@@ -2,11 +2,11 @@
 
 use super::{GatewayError, PreparePurpose, account, unusable};
 use crate::config::Config;
+use cofferdam_warden::files::open_if_regular;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -80,14 +80,11 @@ fn open(config: &Config, path: &Path, purpose: PreparePurpose) -> Result<Option<
     account::check_begun_state(config)?;
     purpose.private_folder(&config.state_dir)?;
     let mut options = File::options();
-    // Without blocking and for reading as well: a FIFO is then opened whether or not anybody has
-    // its other end, and refused for what it is.
-    options.read(true).write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
-    let opened = options.create(purpose == PreparePurpose::Serve).truncate(false).open(path);
-    match opened.and_then(|file| Ok((file.metadata()?.is_file(), file))) {
+    options.read(true).write(true).create(purpose == PreparePurpose::Serve).truncate(false);
+    match open_if_regular(path, OFlags::empty(), &mut options) {
         Err(error) if purpose == PreparePurpose::Look && error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Ok((false, _)) => Err(unusable(path, io::Error::other("it is not a regular file; move it away"))),
-        opened => opened.map(|(_, file)| Some(file)).map_err(|cause| unusable(path, cause)),
+        Ok(None) => Err(unusable(path, io::Error::other("it is not a regular file; move it away"))),
+        opened => opened.map_err(|cause| unusable(path, cause)),
     }
 }
 

@@ -1,8 +1,9 @@
 //! The authorities of the operator's own that every client of this process trusts over TLS.
 
 use crate::config::{CA_FILE_BYTES_MAX, Config};
-use cofferdam_agent::server::{UnusableKey, open_regular};
+use cofferdam_agent::server::UnusableKey;
 use cofferdam_egress::Authorities;
+use cofferdam_warden::files::open_regular;
 use std::io::Read;
 
 /// Has every client that this process makes trust the authorities that the operator names. Called

@@ -1,7 +1,7 @@
 //! A workflow's file of this machine, with the files of agents that it names.
 
 use super::files::AttachableFolder;
-use cofferdam_agent::server::open_regular;
+use cofferdam_warden::files::open_regular;
 use cofferdam_workflow::attachment::FolderPath;
 use cofferdam_workflow::{FILE_BYTES_MAX, FileProblem, Workflow};
 use std::fs::File;

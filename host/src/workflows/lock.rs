@@ -1,11 +1,12 @@
 //! One executor a run: the lock of each run, which its process holds and the kernel lets go of. Who
 //! moves the store keeps all of them from being taken.
 
+use cofferdam_warden::files::open_if_regular;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use std::fs::{DirBuilder, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -119,17 +120,13 @@ fn open_all(state_dir: &Path) -> io::Result<File> {
     File::options().create(true).truncate(false).read(true).write(true).open(file)
 }
 
-/// The file of a run. Without blocking and for reading as well: a FIFO is then opened whether or
-/// not anybody has its other end, and refused for what it is.
+/// The file of a run.
 fn open(path: &Path, is_made: bool) -> io::Result<File> {
     let mut options = File::options();
-    options.read(true).write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
-    let file = options.create(is_made).truncate(false).open(path)?;
-    if !file.metadata()?.is_file() {
-        let why = format!("{} is not a regular file; move it away", path.display());
-        return Err(io::Error::other(why));
-    }
-    Ok(file)
+    options.read(true).write(true).create(is_made).truncate(false);
+    let opened = open_if_regular(path, OFlags::empty(), &mut options)?;
+    let why = || format!("{} is not a regular file; move it away", path.display());
+    opened.ok_or_else(|| io::Error::other(why()))
 }
 
 /// Whether a file is still the one of this name.

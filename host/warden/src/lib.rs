@@ -7,6 +7,7 @@
 pub mod attachments;
 pub mod audit;
 pub mod calls;
+pub mod files;
 pub mod messaging;
 pub mod publish;
 pub mod sandbox;

@@ -61,13 +61,13 @@ fn what_is_no_file_is_not_read() {
     std::fs::remove_file(&file).expect("ours");
     unavailable(&home, "cannot read component hello.wasm: No such file");
     rustix::fs::mknodat(rustix::fs::CWD, &file, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("ours");
-    unavailable(&home, "cannot read component hello.wasm: not a regular file");
+    unavailable(&home, "cannot read component hello.wasm: it is not a regular file");
     std::fs::remove_file(&file).expect("ours");
     std::fs::create_dir(&file).expect("ours");
-    unavailable(&home, "cannot read component hello.wasm: not a regular file");
+    unavailable(&home, "cannot read component hello.wasm: it is not a regular file");
     std::fs::remove_dir(&file).expect("ours");
     std::os::unix::fs::symlink("/dev/zero", &file).expect("ours");
-    unavailable(&home, "cannot read component hello.wasm: not a regular file");
+    unavailable(&home, "cannot read component hello.wasm: it is not a regular file");
 }
 
 #[test]

@@ -3,10 +3,11 @@
 
 use super::timeouts::RequestTimeouts;
 use crate::server::{
-    Address, ServerScope, UnusableKey, check_key, is_one_word, is_variable_name, open_regular, read_secret,
+    Address, ServerScope, UnusableKey, check_key, is_one_word, is_variable_name, read_secret,
 };
 use cofferdam_core::secret::Secret;
 use cofferdam_core::text::one_line;
+use cofferdam_warden::files::open_regular;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};

@@ -2,10 +2,10 @@
 //! key, and the name of a variable that may hold one. No message repeats any of it.
 
 use cofferdam_core::secret::Secret;
+use cofferdam_warden::files::open_regular;
 use cofferdam_warden::shell::quote_path;
-use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Longer texts are no secrets that anybody was given.
@@ -63,20 +63,6 @@ fn read(path: &Path) -> io::Result<(u32, String)> {
     let mut text = String::new();
     (&file).take(SECRET_BYTES_MAX as u64 + 1).read_to_string(&mut text)?;
     Ok((file.metadata()?.mode() & 0o777, text))
-}
-
-/// A file that somebody names, for reading. Without blocking, because opening a FIFO waits for its
-/// other end.
-///
-/// # Errors
-/// What the system said, or that it is not a regular file.
-pub fn open_regular(path: &Path) -> io::Result<File> {
-    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    let file = File::options().read(true).custom_flags(flags).open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::other("it is not a regular file")),
-    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,9 @@
 //! Reads files of at most so many bytes, as those that policies are made of: regular ones alone.
 //! What is none is refused, and not waited for: opening a FIFO waits for its other end.
 
+use cofferdam_warden::files::open_regular;
 use cofferdam_warden::sandbox::COMPONENT_BYTES_MAX;
-use rustix::fs::OFlags;
-use std::fs::File;
 use std::io::{Error, Read, Result};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Longest file of a policy or profile.
@@ -33,13 +31,8 @@ pub fn read_policy(path: &Path) -> Result<String> {
 /// # Errors
 /// What the system said, or why the file is not taken.
 pub fn read_bounded(path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let file = File::options().read(true).custom_flags(flags).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(Error::other("not a regular file"));
-    }
     let mut bytes = Vec::new();
-    file.take(bytes_max + 1).read_to_end(&mut bytes)?;
+    open_regular(path)?.take(bytes_max + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > bytes_max {
         return Err(Error::other(format!("larger than {bytes_max} bytes")));
     }

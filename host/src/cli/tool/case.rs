@@ -2,9 +2,9 @@
 
 use super::super::spell_path;
 use anyhow::{Context, bail};
-use cofferdam_agent::server::open_regular;
 use cofferdam_core::text::one_line;
 use cofferdam_review::tool::Case;
+use cofferdam_warden::files::open_regular;
 use std::io::Read;
 use std::path::Path;
 

@@ -3,6 +3,7 @@
 
 use super::lock;
 use super::{AuditError, LOCK_WAIT};
+use crate::files::open_if_regular;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
@@ -12,14 +13,16 @@ use std::path::Path;
 
 /// The file for reading and appending, created with mode 0600 when absent; not through a symlink.
 pub(super) fn open_for_append(path: &Path) -> Result<File, AuditError> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    open_nonblocking(path, flags, OpenOptions::new().read(true).append(true).create(true).mode(0o600))
+    open_nonblocking(
+        path,
+        OFlags::NOFOLLOW,
+        OpenOptions::new().read(true).append(true).create(true).mode(0o600),
+    )
 }
 
 /// Looks whether [`open_for_append`] would open what is there. Makes nothing.
 pub(super) fn check_for_append(path: &Path) -> Result<(), AuditError> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    match open_nonblocking(path, flags, OpenOptions::new().read(true).append(true)) {
+    match open_nonblocking(path, OFlags::NOFOLLOW, OpenOptions::new().read(true).append(true)) {
         Err(AuditError::Open { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(()),
         opened => opened.map(drop),
     }
@@ -27,7 +30,7 @@ pub(super) fn check_for_append(path: &Path) -> Result<(), AuditError> {
 
 /// The file for reading; a reviewer may point a symlink at it.
 pub(super) fn open_for_read(path: &Path) -> Result<File, AuditError> {
-    open_nonblocking(path, OFlags::NONBLOCK, OpenOptions::new().read(true))
+    open_nonblocking(path, OFlags::empty(), OpenOptions::new().read(true))
 }
 
 /// The length up to which the log is whole: no append is half done there, and none is taken back
@@ -50,14 +53,10 @@ pub(super) fn confirm_read(file: &File) -> Result<(), AuditError> {
     }
 }
 
-/// Without blocking, because opening a FIFO waits for its other end.
 fn open_nonblocking(path: &Path, flags: OFlags, options: &mut OpenOptions) -> Result<File, AuditError> {
-    let failed = |source| AuditError::Open { path: path.to_owned(), source };
-    let file = options.custom_flags(flags.bits().cast_signed()).open(path).map_err(failed)?;
-    if !file.metadata().map_err(failed)?.is_file() {
-        return Err(AuditError::NotAFile(path.to_owned()));
-    }
-    Ok(file)
+    let opened = open_if_regular(path, flags, options);
+    let opened = opened.map_err(|source| AuditError::Open { path: path.to_owned(), source })?;
+    opened.ok_or_else(|| AuditError::NotAFile(path.to_owned()))
 }
 
 #[cfg(test)]

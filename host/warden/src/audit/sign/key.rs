@@ -4,6 +4,7 @@
 //! It reads the one form that those have and refuses every other, and a private key that others may
 //! read.
 
+use crate::files::open_regular;
 use crate::shell::quote_path;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -172,13 +173,8 @@ fn public_key_error(text: &str) -> KeyError {
     KeyError::NotPublic(cofferdam_core::text::one_line(text, 200))
 }
 
-/// Without blocking, because opening a FIFO waits for its other end.
 fn read_key_file(path: &Path) -> io::Result<(File, String)> {
-    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    let file = File::options().read(true).custom_flags(flags).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
+    let file = open_regular(path)?;
     let mut text = String::new();
     (&file).take(KEY_FILE_BYTES_MAX).read_to_string(&mut text)?;
     Ok((file, text))

@@ -90,7 +90,7 @@ fn run(
 ) {
     let (reaper, ending) = channel::<Child>();
     let mut dying: Vec<Child> = Vec::new();
-    let mut spare = SpareSlot::default();
+    let (mut spare, mut is_spare_kept) = (None, false);
     loop {
         dying.extend(ending.try_iter());
         dying.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
@@ -100,52 +100,33 @@ fn run(
                 // Its caller gave up waiting and has it ended.
                 let _ = give.send(start(&mut spare, spec, isolation, &reaper));
             }
-            Ok(StarterMessage::KeepSpare) => spare.is_kept = true,
+            Ok(StarterMessage::KeepSpare) => is_spare_kept = true,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
-        spare.refill();
+        // After those who wait were served.
+        if is_spare_kept && spare.is_none() {
+            // What fails now is tried, and told, when a worker is wanted.
+            spare = SpareWorker::start().ok();
+        }
         let expired = idle.upgrade().map(|idle| lock(&idle).take_expired(Worker::idle_for));
         // After the lock is let go: that kills processes.
         drop(expired);
     }
 }
 
+/// Starts a worker in the process that is there, if it lives, or in a new one.
 fn start(
-    spare: &mut SpareSlot,
+    spare: &mut Option<SpareWorker>,
     spec: WorkerSpec,
     isolation: confine::Config,
     reaper: &Sender<Child>,
 ) -> io::Result<Worker> {
-    let started = spare.take().and_then(|spare| Worker::start(spare, spec, isolation, reaper));
+    // One that died is waited for by asking whether it runs.
+    let running = spare.take().and_then(|mut spare| spare.is_running().then_some(spare));
+    let process = running.map_or_else(SpareWorker::start, Ok);
+    let started = process.and_then(|process| Worker::start(process, spec, isolation, reaper));
     COUNTS.workers_started.add(u64::from(started.is_ok()));
     COUNTS.is_worker_missing.store(started.is_err(), Ordering::Relaxed);
     started
-}
-
-/// One process ahead, where one is kept.
-#[derive(Default)]
-struct SpareSlot {
-    is_kept: bool,
-    process: Option<SpareWorker>,
-}
-
-impl SpareSlot {
-    /// The one that is there, if it lives, or a new one.
-    fn take(&mut self) -> io::Result<SpareWorker> {
-        let mut spare = self.process.take();
-        // One that died is waited for by asking whether it runs.
-        match spare.take_if(SpareWorker::is_running) {
-            Some(process) => Ok(process),
-            None => SpareWorker::start(),
-        }
-    }
-
-    /// After those who wait were served.
-    fn refill(&mut self) {
-        if self.is_kept && self.process.is_none() {
-            // What fails now is tried, and told, when a worker is wanted.
-            self.process = SpareWorker::start().ok();
-        }
-    }
 }

@@ -7,7 +7,7 @@ use cofferdam_core::text::one_line;
 use std::cell::RefCell;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, OnceLock};
-use std::thread::Builder;
+use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// So much compiling of a process nobody minds.
@@ -16,9 +16,7 @@ const UNNOTICED: Duration = Duration::from_millis(500);
 const AGAIN_EVERY: Duration = Duration::from_secs(10);
 
 /// Takes a line.
-type Tell = fn(&str);
-
-static TELL: OnceLock<Tell> = OnceLock::new();
+static TELL: OnceLock<fn(&str)> = OnceLock::new();
 /// What compiling has taken so far.
 static SPENT: Mutex<Duration> = Mutex::new(Duration::ZERO);
 
@@ -66,11 +64,14 @@ fn size(bytes: usize) -> String {
     }
 }
 
-type Watch = std::thread::JoinHandle<bool>;
-
 /// A thread that tells of it after `quiet` and each time `again` has passed, until the other end is
 /// dropped; then whether it did. None where the system has no thread: compiling goes on untold.
-fn start_watch(tell: Tell, what: String, quiet: Duration, again: Duration) -> (Sender<()>, Option<Watch>) {
+fn start_watch(
+    tell: fn(&str),
+    what: String,
+    quiet: Duration,
+    again: Duration,
+) -> (Sender<()>, Option<JoinHandle<bool>>) {
     let (ended, end) = channel::<()>();
     let started = Instant::now();
     let watch = move || {

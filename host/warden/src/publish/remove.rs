@@ -264,8 +264,7 @@ impl PlannedRemove {
         errno: Errno,
     ) -> PublishError {
         if deleted.left_count == 0 {
-            deleted.left_count = 1;
-            deleted.left.push((Vec::new(), errno));
+            deleted.note_left(Vec::new(), errno);
         }
         let root = &*self.mount.dir;
         let back = temp::rename_directory(root, temp, parent, leaf);

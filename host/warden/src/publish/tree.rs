@@ -115,13 +115,6 @@ pub(super) struct DeleteResult {
     pub(super) left_count: u64,
 }
 
-struct DeleteVisitor {
-    entries_max: u64,
-    /// How many were gone when a directory was last gone through once more.
-    again_at: u64,
-    deleted: DeleteResult,
-}
-
 /// Deletes what lies beneath `root`, which itself stays, up to `entries_max` entries.
 ///
 /// What cannot be deleted is left, and everything else goes all the same.
@@ -130,23 +123,27 @@ struct DeleteVisitor {
 /// When the root cannot be read.
 pub(super) fn delete(root: impl AsFd, entries_max: u64) -> Result<DeleteResult> {
     let root = root.as_fd();
-    let mut delete = DeleteVisitor { entries_max, again_at: 0, deleted: DeleteResult::default() };
+    let mut deleted = DeleteResult::default();
+    // How many were gone when a directory was last gone through once more.
+    let mut again_at = 0;
     loop {
-        let before = delete.deleted.entries;
+        let before = deleted.entries;
         let ended = walk::walk(root, |event| match event {
-            WalkEvent::Found(at) => delete.visit(&at),
+            WalkEvent::Found(at) => deleted.visit(&at, entries_max),
             WalkEvent::Unreadable(path, errno) => {
                 if errno != Errno::NOENT {
-                    delete.note_left(path.to_vec(), errno);
+                    deleted.note_left(path.to_vec(), errno);
                 }
                 Continue(NextStep::On)
             }
-            WalkEvent::Left { root, parent, name } => delete.leave_directory(root, parent, name),
+            WalkEvent::Left { root, parent, name } => {
+                deleted.leave_directory(root, parent, name, &mut again_at)
+            }
         })?;
         // Where deleting moves the positions of what is left, one pass over the root misses some.
-        let missed = ended.is_continue() && delete.deleted.left_count == 0 && delete.deleted.entries > before;
+        let missed = ended.is_continue() && deleted.left_count == 0 && deleted.entries > before;
         if !missed || is_empty(root)? {
-            return Ok(delete.deleted);
+            return Ok(deleted);
         }
     }
 }
@@ -159,21 +156,21 @@ fn is_empty(root: BorrowedFd<'_>) -> Result<bool> {
     Ok(any?.is_continue())
 }
 
-impl DeleteVisitor {
+impl DeleteResult {
     fn note_deleted(&mut self, freed: u64) {
-        self.deleted.entries += 1;
-        self.deleted.freed = self.deleted.freed.saturating_add(freed);
+        self.entries += 1;
+        self.freed = self.freed.saturating_add(freed);
     }
 
-    fn note_left(&mut self, path: Vec<u8>, errno: Errno) {
-        self.deleted.left_count += 1;
-        if self.deleted.left.len() < LISTED_MAX {
-            self.deleted.left.push((path, errno));
+    pub(super) fn note_left(&mut self, path: Vec<u8>, errno: Errno) {
+        self.left_count += 1;
+        if self.left.len() < LISTED_MAX {
+            self.left.push((path, errno));
         }
     }
 
-    fn visit(&mut self, at: &WalkEntry<'_>) -> ControlFlow<(), NextStep> {
-        if self.deleted.entries >= self.entries_max {
+    fn visit(&mut self, at: &WalkEntry<'_>, entries_max: u64) -> ControlFlow<(), NextStep> {
+        if self.entries >= entries_max {
             return Break(());
         }
         match remove_entry(at) {
@@ -190,6 +187,7 @@ impl DeleteVisitor {
         root: BorrowedFd<'_>,
         parent: &[u8],
         name: &[u8],
+        again_at: &mut u64,
     ) -> ControlFlow<(), NextStep> {
         let name_of = || std::ffi::CString::new(name).map_err(|_| Errno::INVAL);
         let removed = resolve::directory(root, parent)
@@ -198,10 +196,10 @@ impl DeleteVisitor {
             Ok(()) => self.note_deleted(0),
             Err(Errno::NOENT) => {}
             // Because of what could not be deleted, which is told already.
-            Err(Errno::NOTEMPTY | Errno::EXIST) if self.deleted.left_count > 0 => {}
+            Err(Errno::NOTEMPTY | Errno::EXIST) if self.left_count > 0 => {}
             // Missed, or added meanwhile: once more, as long as that gets anywhere.
-            Err(Errno::NOTEMPTY | Errno::EXIST) if self.deleted.entries > self.again_at => {
-                self.again_at = self.deleted.entries;
+            Err(Errno::NOTEMPTY | Errno::EXIST) if self.entries > *again_at => {
+                *again_at = self.entries;
                 return Continue(NextStep::Into);
             }
             Err(errno) => self.note_left(walk::join(parent, name), errno),

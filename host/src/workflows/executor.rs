@@ -342,7 +342,7 @@ impl Executor {
 
     fn open_workspace(&self, place: &FileOwner, path: &GuestPath) -> Result<LocalFile, ToolError> {
         let (file, bytes) = self.warden.open_file(place, path)?;
-        let real = super::files::real_path(&file).unwrap_or_else(|| path.as_str().into());
+        let real = cofferdam_warden::files::real_path(&file).unwrap_or_else(|_| path.as_str().into());
         Ok(LocalFile { file, bytes, real })
     }
 }

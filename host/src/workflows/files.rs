@@ -8,13 +8,13 @@
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ErrorCode;
+use cofferdam_warden::files::{open_beneath, real_path, reopen};
 use cofferdam_workflow::attachment::{FolderPath, PathError, Pattern, PatternSegment};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
-use rustix::path::DecInt;
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 /// Entries of folders that the patterns of one task may look at.
@@ -138,22 +138,14 @@ impl AttachableFolder {
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(LocalError::NotRegular(display_path(text)));
         }
-        let (file, real) = reopen(&handle).map_err(failed)?;
+        let file = File::from(reopen(&handle).map_err(failed)?);
+        let real = real_path(&file).map_err(failed)?;
         let bytes = u64::try_from(stat.st_size).unwrap_or_default();
         Ok(LocalFile { file, bytes, real })
     }
 
     fn open_beneath(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-        // EAGAIN: something was renamed meanwhile, and the kernel cannot tell whether the path
-        // still lies beneath.
-        for _ in 0..16 {
-            match rustix::fs::openat2(&self.handle, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
-                Err(Errno::AGAIN | Errno::INTR) => {}
-                opened => return opened,
-            }
-        }
-        Err(Errno::AGAIN)
+        open_beneath(&self.handle, path, flags, ResolveFlags::empty())
     }
 
     /// The files that a pattern matches, sorted by the bytes of their paths. `left` counts entries
@@ -174,25 +166,6 @@ impl AttachableFolder {
 
 fn display_hidden(path: &FolderPath) -> String {
     format!("./{path}")
-}
-
-/// Opens for reading what a bare handle stands for, by the handle itself, and tells where that
-/// lies.
-fn reopen(handle: &OwnedFd) -> Result<(File, PathBuf), Errno> {
-    use std::os::unix::ffi::OsStringExt;
-    let own =
-        rustix::fs::open("/proc/self/fd", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    let name = DecInt::from_fd(handle.as_fd());
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = rustix::fs::openat(&own, name.as_c_str(), flags, Mode::empty())?;
-    let real = rustix::fs::readlinkat(&own, name.as_c_str(), Vec::new())?;
-    Ok((File::from(file), std::ffi::OsString::from_vec(real.into_bytes()).into()))
-}
-
-/// Where an open file lies.
-pub(super) fn real_path(file: &File) -> Option<PathBuf> {
-    use std::os::fd::AsRawFd;
-    std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()
 }
 
 /// A pattern on its way through folders.

@@ -1,11 +1,20 @@
-//! Opens what a path leads to where that is a regular file, and nothing else. It never waits:
-//! opening a FIFO waits for its other end.
+//! Opens files so that nothing else is opened: a regular one by its path, what lies beneath a
+//! folder, and what a handle stands for. It never waits: opening a FIFO waits for its other end.
 
-use rustix::fs::OFlags;
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat2, readlink};
+use rustix::io::{Errno, Result};
+use rustix::path::Arg;
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// The kernel asks to try again when a rename anywhere races with the lookup: it cannot tell
+/// whether the path still lies beneath.
+const TRIES_MAX: u32 = 64;
 
 /// A file that somebody names, for reading.
 ///
@@ -26,4 +35,52 @@ pub fn open_if_regular(path: &Path, flags: OFlags, options: &mut OpenOptions) ->
     let flags = flags | OFlags::NONBLOCK;
     let file = options.custom_flags(flags.bits().cast_signed()).open(path)?;
     Ok(file.metadata()?.is_file().then_some(file))
+}
+
+/// A descriptor, close-on-exec, of what `path` leads to beneath `dir`: to nothing above, through no
+/// link of `/proc`, and as `rules` say besides. Nothing is waited for where `flags` have
+/// `NONBLOCK` or `PATH`.
+///
+/// # Errors
+/// What the system said.
+pub fn open_beneath(
+    dir: impl AsFd,
+    path: impl Arg + Copy,
+    flags: OFlags,
+    rules: ResolveFlags,
+) -> Result<OwnedFd> {
+    let rules = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | rules;
+    let dir = dir.as_fd();
+    let mut tries = 0;
+    loop {
+        match openat2(dir, path, flags | OFlags::CLOEXEC, Mode::empty(), rules) {
+            Err(Errno::AGAIN | Errno::INTR) if tries < TRIES_MAX => tries += 1,
+            done => return done,
+        }
+    }
+}
+
+/// Opens for reading what a handle stands for, by the handle itself, so nothing can be swapped. The
+/// caller made sure that it is a regular file: then this never blocks.
+///
+/// # Errors
+/// What the system said.
+pub fn reopen(handle: impl AsFd) -> Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    // The handle is borrowed: closed before, its number would stand for nothing.
+    rustix::fs::open(proc_path(&handle), flags, Mode::empty())
+}
+
+/// Where what a handle stands for lies, links followed.
+///
+/// # Errors
+/// Without `/proc`, which alone tells.
+pub fn real_path(handle: impl AsFd) -> Result<PathBuf> {
+    let path = readlink(proc_path(&handle), Vec::new())?;
+    Ok(OsString::from_vec(path.into_bytes()).into())
+}
+
+/// The name under which the system shows a descriptor of this process.
+pub(crate) fn proc_path(handle: &impl AsFd) -> String {
+    format!("/proc/self/fd/{}", handle.as_fd().as_raw_fd())
 }

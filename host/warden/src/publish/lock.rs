@@ -9,6 +9,7 @@ use super::budget::CallBudget;
 use super::error::PublishError;
 use super::identity::FileIdentity;
 use super::resolve;
+use crate::files::reopen;
 use cofferdam_policy::GuestPath;
 use rustix::fd::OwnedFd;
 use rustix::fs::{FlockOperation, Stat, flock};
@@ -59,7 +60,7 @@ pub(super) fn hold(
     if FileIdentity::from_stat(&stat) != FileIdentity::from_stat(old) {
         return Ok(None);
     }
-    let file = File::from(resolve::reopen(handle).map_err(failed)?);
+    let file = File::from(reopen(handle).map_err(failed)?);
     let until = Instant::now() + LOCK_WAIT;
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {

@@ -7,22 +7,19 @@
 
 use super::Disposition;
 use super::error::PublishError;
+use crate::files::open_beneath;
 use cofferdam_core::audit::EntryKind;
 use cofferdam_policy::GuestPath;
-use rustix::fd::{AsFd, AsRawFd, OwnedFd};
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat2};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{FileType, OFlags, ResolveFlags, Stat, fstat};
 use rustix::io::{Errno, Result};
 use rustix::path::Arg;
 
-/// Nothing above, no `/proc` link, no other mount.
-const READING: ResolveFlags =
-    ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS).union(ResolveFlags::NO_XDEV);
+/// No other mount.
+const READING: ResolveFlags = ResolveFlags::NO_XDEV;
 
 /// The same, and no symbolic link anywhere.
 const WRITING: ResolveFlags = READING.union(ResolveFlags::NO_SYMLINKS);
-
-/// The kernel asks to try again when a rename anywhere races with the lookup.
-const TRIES_MAX: u32 = 64;
 
 /// What a name stands for.
 pub(super) enum ResolvedEntry {
@@ -38,29 +35,13 @@ pub(super) enum ResolvedEntry {
 
 /// A descriptor of `relative` beneath `dir`, close-on-exec.
 pub(super) fn open(dir: impl AsFd, relative: impl Arg + Copy, flags: OFlags) -> Result<OwnedFd> {
-    open_as(dir, relative, flags, WRITING)
-}
-
-fn open_as(
-    dir: impl AsFd,
-    relative: impl Arg + Copy,
-    flags: OFlags,
-    resolve: ResolveFlags,
-) -> Result<OwnedFd> {
-    let dir = dir.as_fd();
-    let mut tries = 0;
-    loop {
-        match openat2(dir, relative, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
-            Err(Errno::AGAIN | Errno::INTR) if tries < TRIES_MAX => tries += 1,
-            done => return done,
-        }
-    }
+    open_beneath(dir, relative, flags, WRITING)
 }
 
 /// A bare handle (`O_PATH`) on what `relative` leads to, through symbolic links that stay beneath
 /// `dir`.
 pub(super) fn open_following(dir: impl AsFd, relative: &str) -> Result<OwnedFd> {
-    open_as(dir, relative, OFlags::PATH, READING)
+    open_beneath(dir, relative, OFlags::PATH, READING)
 }
 
 /// The directory `relative`, open so that it can be read and synced; `""` is `dir` itself.
@@ -117,19 +98,6 @@ pub(super) fn may_take(
         (ResolvedEntry::Directory, ..) => Err(PublishError::IsADirectory { path }),
         (ResolvedEntry::Other(kind), ..) => Err(PublishError::NotARegularFile { path, kind }),
     }
-}
-
-/// Opens for reading what a bare handle stands for, by the handle itself, so nothing can be
-/// swapped. The caller made sure that it is a regular file: then this never blocks.
-pub(super) fn reopen(handle: impl AsFd) -> Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    // The handle is borrowed: closed before, its number would stand for nothing.
-    rustix::fs::open(proc_path(&handle), flags, Mode::empty())
-}
-
-/// The name under which the system shows a descriptor of this process.
-pub(super) fn proc_path(handle: &impl AsFd) -> String {
-    format!("/proc/self/fd/{}", handle.as_fd().as_raw_fd())
 }
 
 /// The parent's path below the mount (`""` for the mount itself) and the last name.

@@ -7,13 +7,12 @@ use super::error::PublishError;
 use super::identity;
 use super::resolve::{self, ResolvedEntry};
 use super::temp::StagingFolder;
+use crate::files;
 use cofferdam_policy::{ExpectedEntry, GuestPath};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Stat, fstat, readlink};
+use rustix::fs::{Stat, fstat};
 use rustix::io::{Errno, Result};
 use std::fs::File;
-use std::os::unix::ffi::OsStringExt;
-use std::path::Path;
 
 impl Workspace {
     /// The regular file at `path`, open for reading, and its length. The way there may lead through
@@ -84,7 +83,7 @@ pub(super) fn open(
 
 /// The file behind a handle on a regular file.
 pub(super) fn reopen(handle: OwnedFd) -> Result<(File, Stat)> {
-    let file = File::from(resolve::reopen(handle)?);
+    let file = File::from(files::reopen(handle)?);
     let stat = fstat(&file)?;
     Ok((file, stat))
 }
@@ -94,9 +93,7 @@ pub(super) fn reopen(handle: OwnedFd) -> Result<(File, Stat)> {
 /// # Errors
 /// Without `/proc`, which alone tells.
 pub(super) fn is_reserved(dir: impl AsFd, found: impl AsFd) -> Result<bool> {
-    let place = |fd: String| Ok::<_, Errno>(std::ffi::OsString::from_vec(readlink(fd, Vec::new())?.into()));
-    let (root, found) = (place(resolve::proc_path(&dir))?, place(resolve::proc_path(&found))?);
-    Ok(GuestPath::is_reserved_below(Path::new(&root), Path::new(&found)))
+    Ok(GuestPath::is_reserved_below(&files::real_path(dir)?, &files::real_path(found)?))
 }
 
 fn explain(path: &GuestPath, errno: Errno) -> PublishError {

@@ -5,7 +5,7 @@
 //! process's sweep spares it. Neither kind shows content under a name that a guest can use.
 
 use super::park::ParkFolder;
-use super::resolve;
+use crate::files::proc_path;
 use cap_std::fs::Dir;
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, RenameFlags, flock, fstat, linkat, openat};
@@ -103,7 +103,7 @@ impl Drop for TempName {
 /// Links an open file to `name` in `dir`, a temporary one or its last, unless that is taken
 /// (EXIST).
 pub(super) fn link_open_file(file: impl AsFd, dir: impl AsFd, name: &str) -> Result<()> {
-    linkat(CWD, resolve::proc_path(&file), dir, name, AtFlags::SYMLINK_FOLLOW)
+    linkat(CWD, proc_path(&file), dir, name, AtFlags::SYMLINK_FOLLOW)
 }
 
 /// Renames without replacing anything (EXIST). OPNOTSUPP: the filesystem has no such rename.

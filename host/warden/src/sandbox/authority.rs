@@ -15,6 +15,7 @@ use super::clock::CallClock;
 use super::workers::{Answer, HostCalls};
 use crate::attachments::outgoing::{Addition, OutgoingBytes, OutgoingFile};
 use crate::attachments::{Attachments, Blob, BlobBytes};
+use crate::files::reopen;
 use crate::publish::{CallBudget, ChangePlan, LinkRule, PlannedChange, PublishError, StagedFile, Workspace};
 use cofferdam_core::capability::{Access, Interface};
 use cofferdam_core::entry::EntryCall;
@@ -28,10 +29,9 @@ use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_core::web::{Allowance, Terms};
 use cofferdam_policy::{ExpectedEntry, GuestPath, Permit};
 use http::Exchanges;
-use rustix::fs::{CWD, Mode, OFlags, openat};
 use serde_bytes::ByteBuf;
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -313,13 +313,11 @@ fn hand_over_bytes(blob: &Blob) -> Result<(AttachmentBytes, Option<OwnedFd>), To
     match blob.bytes() {
         BlobBytes::Memory(held) => Ok((bytes(Some(ByteBuf::from(&held[..]))), None)),
         BlobBytes::File(file) => {
-            let name = format!("/proc/self/fd/{}", file.as_raw_fd());
-            let readable = openat(CWD, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
             let unreadable = |error| {
                 let said = format!("the attachment cannot be read: {error}");
                 ToolError::new(ErrorCode::AttachmentUnavailable, said)
             };
-            Ok((bytes(None), Some(readable.map_err(unreadable)?)))
+            Ok((bytes(None), Some(reopen(file).map_err(unreadable)?)))
         }
     }
 }

@@ -3,8 +3,9 @@
 
 use anyhow::{Context, bail};
 use cofferdam_core::path::GuestPath;
+use cofferdam_warden::files::open_beneath;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Dir, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
+use rustix::fs::{Dir, FileType, OFlags, ResolveFlags, fstat};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -49,7 +50,7 @@ impl<'a> Inputs<'a> {
             Err(error) => bail!("cannot read {}: {error}", path.mount()),
         };
         let below = if path.is_mount() { "." } else { path.below_mount() };
-        match open_beneath(&mount, below, OFlags::empty()) {
+        match open_to_read(&mount, below, OFlags::empty()) {
             Ok(found) => self.take(&found, to, 0),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
             // The guest is refused there as well.
@@ -107,7 +108,7 @@ impl<'a> Inputs<'a> {
         names.sort();
         for name in names {
             let below = format!("{}/{name}", to.trim_end_matches('/'));
-            match open_beneath(found, &name, OFlags::NOFOLLOW) {
+            match open_to_read(found, &name, OFlags::NOFOLLOW) {
                 Ok(found) => self.take(&found, &below, depth + 1)?,
                 Err(Errno::NOENT) => {}
                 Err(Errno::LOOP | Errno::XDEV | Errno::NXIO) => self.passed += 1,
@@ -129,21 +130,15 @@ impl<'a> Inputs<'a> {
 }
 
 /// Opens for reading beneath a folder; a FIFO is not waited for.
-fn open_beneath(dir: impl AsFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
-    let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
-    for _ in 0..16 {
-        match openat2(&dir, path, flags, Mode::empty(), resolve) {
-            Err(Errno::AGAIN | Errno::INTR) => {}
-            opened => return opened,
-        }
-    }
-    Err(Errno::AGAIN)
+fn open_to_read(dir: impl AsFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+    open_beneath(dir, path, flags, ResolveFlags::NO_XDEV)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::Mode;
     use std::fs;
 
     /// What is copied of `/shared` of a workspace that `fill` made.

@@ -2,13 +2,12 @@
 
 use super::{GatewayError, PreparePurpose, account, unusable};
 use crate::config::Config;
-use cofferdam_warden::files::open_if_regular;
-use rustix::fs::{FlockOperation, OFlags, flock};
-use rustix::io::Errno;
+use cofferdam_warden::files::{lock_within, open_if_regular};
+use rustix::fs::OFlags;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A process that was killed while it started a worker leaves the lock with that one until it runs
 /// its own program.
@@ -51,18 +50,10 @@ impl ServeLock {
     fn take_file(config: &Config, path: PathBuf) -> Result<Self, GatewayError> {
         let file = open(config, &path, PreparePurpose::Serve)?
             .ok_or_else(|| unusable(&path, io::ErrorKind::NotFound.into()))?;
-        let until = Instant::now() + LOCK_WAIT_MAX;
-        loop {
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Self(file)),
-                Err(Errno::WOULDBLOCK) if Instant::now() < until => {
-                    std::thread::sleep(Duration::from_millis(10));
-                }
-                Err(Errno::WOULDBLOCK) => {
-                    return Err(GatewayError::Locked(config.state_dir.display().to_string()));
-                }
-                Err(errno) => return Err(unusable(&path, errno.into())),
-            }
+        match lock_within(&file, LOCK_WAIT_MAX, Duration::from_millis(10)) {
+            Ok(true) => Ok(Self(file)),
+            Ok(false) => Err(GatewayError::Locked(config.state_dir.display().to_string())),
+            Err(errno) => Err(unusable(&path, errno.into())),
         }
     }
 

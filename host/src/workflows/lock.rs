@@ -1,7 +1,7 @@
 //! One executor a run: the lock of each run, which its process holds and the kernel lets go of. Who
 //! moves the store keeps all of them from being taken.
 
-use cofferdam_warden::files::open_if_regular;
+use cofferdam_warden::files::{lock_within, open_if_regular};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use std::fs::{DirBuilder, File};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How often the lock is asked for, and the pause between.
-const TRIES_MAX: usize = 20;
+const TRIES_MAX: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Held until dropped.
@@ -36,15 +36,8 @@ impl NoRuns {
     pub fn take(state_dir: &Path) -> io::Result<Option<Self>> {
         let file = open_all(state_dir)?;
         // Who cancels a run shares it for a moment.
-        for _ in 0..TRIES_MAX {
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Some(Self { _file: file })),
-                Err(Errno::INTR) => {}
-                Err(Errno::WOULDBLOCK) => std::thread::sleep(PAUSE),
-                Err(errno) => return Err(errno.into()),
-            }
-        }
-        Ok(None)
+        let is_locked = lock_within(&file, PAUSE * TRIES_MAX, PAUSE)?;
+        Ok(is_locked.then_some(Self { _file: file }))
     }
 }
 

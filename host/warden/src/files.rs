@@ -1,8 +1,9 @@
 //! Opens files so that nothing else is opened: a regular one by its path, what lies beneath a
-//! folder, and what a handle stands for. It never waits: opening a FIFO waits for its other end.
+//! folder, and what a handle stands for. It never waits for anything but a lock, and for that a
+//! bounded time: opening a FIFO waits for its other end.
 
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
-use rustix::fs::{Mode, OFlags, ResolveFlags, openat2, readlink};
+use rustix::fs::{FlockOperation, Mode, OFlags, ResolveFlags, flock, openat2, readlink};
 use rustix::io::{Errno, Result};
 use rustix::path::Arg;
 use std::ffi::OsString;
@@ -11,6 +12,8 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The kernel asks to try again when a rename anywhere races with the lookup: it cannot tell
 /// whether the path still lies beneath.
@@ -35,6 +38,24 @@ pub fn open_if_regular(path: &Path, flags: OFlags, options: &mut OpenOptions) ->
     let flags = flags | OFlags::NONBLOCK;
     let file = options.custom_flags(flags.bits().cast_signed()).open(path)?;
     Ok(file.metadata()?.is_file().then_some(file))
+}
+
+/// Whether an exclusive lock of the file is taken, which is asked for every `pause`, for `wait` at
+/// most. It lasts until the file is closed.
+///
+/// # Errors
+/// What the system said.
+pub fn lock_within(file: &File, wait: Duration, pause: Duration) -> Result<bool> {
+    let until = Instant::now() + wait;
+    loop {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(true),
+            Err(Errno::INTR) => {}
+            Err(Errno::WOULDBLOCK) if Instant::now() < until => thread::sleep(pause),
+            Err(Errno::WOULDBLOCK) => return Ok(false),
+            Err(errno) => return Err(errno),
+        }
+    }
 }
 
 /// A descriptor, close-on-exec, of what `path` leads to beneath `dir`: to nothing above, through no

@@ -12,11 +12,12 @@
 
 use super::SandboxError;
 use super::workers::WORKER_SHA256;
+use crate::files::lock_within;
 use crate::shell::quote_path;
 use cofferdam_core::capability::Grants;
 use cofferdam_core::entry::EntryPoint;
 use cofferdam_ipc::Description;
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, openat, statat};
+use rustix::fs::{AtFlags, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 use std::ffi::OsStr;
@@ -25,7 +26,7 @@ use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Larger components are refused before they are compiled.
 pub const COMPONENT_BYTES_MAX: usize = 96 << 20;
@@ -175,18 +176,11 @@ impl CompileCache {
         let mode = Mode::RUSR | Mode::WUSR;
         let name = format!("{sha256}.{TURN}");
         let file = fs::File::from(openat(&self.dir, &name, flags, mode).ok()?);
-        let (started, path) = (Instant::now(), self.path.join(name));
-        let mut waited = false;
-        loop {
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Some(CompileTurn { waited, path, _file: file }),
-                Err(Errno::AGAIN | Errno::INTR) if started.elapsed() < longest => {
-                    waited = true;
-                    std::thread::sleep(LOOK);
-                }
-                Err(_) => return None,
-            }
+        let waited = !lock_within(&file, Duration::ZERO, LOOK).ok()?;
+        if waited && !lock_within(&file, longest, LOOK).ok()? {
+            return None;
         }
+        Some(CompileTurn { waited, path: self.path.join(name), _file: file })
     }
 
     /// Writes an entry, whole and sealed, and keeps the folder bounded.

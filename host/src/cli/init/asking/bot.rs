@@ -26,12 +26,6 @@ pub(in super::super) struct BotAnswers {
     pub(super) user: Option<i64>,
 }
 
-/// A platform's API, as it would be asked.
-enum PlatformApi {
-    Telegram(telegram::Config),
-    Discord(discord::Config),
-}
-
 impl Platform {
     /// In the order in which they are asked about.
     pub(in super::super) const ALL: [Self; 2] = [Self::Telegram, Self::Discord];
@@ -55,42 +49,6 @@ impl Platform {
         match self {
             Self::Telegram => ["@BotFather", "Copy it again: @BotFather, /mybots, API Token."],
             Self::Discord => ["the Developer Portal", "Copy it again: Developer Portal, Bot, Reset Token."],
-        }
-    }
-
-    /// Where its API is: by the environment, else the platform's own.
-    fn api(self, environment: &BTreeMap<String, String>) -> anyhow::Result<PlatformApi> {
-        let variable = format!("COFFERDAM_CHANNELS_{}_API_URL", self.names().name.to_uppercase());
-        let url = environment.get(&variable);
-        Ok(match self {
-            Self::Telegram => {
-                let mut config = telegram::Config::default();
-                url.into_iter().for_each(|url| config.api_url.clone_from(url));
-                config.check().context(variable)?;
-                PlatformApi::Telegram(config)
-            }
-            Self::Discord => {
-                let mut config = discord::Config::default();
-                url.into_iter().for_each(|url| config.api_url.clone_from(url));
-                config.check().context(variable)?;
-                PlatformApi::Discord(config)
-            }
-        })
-    }
-}
-
-impl PlatformApi {
-    /// Asks who the bot of this token is; none when it is no token.
-    fn fetch_account(&self, text: &str) -> anyhow::Result<Option<BotFacts>> {
-        match self {
-            Self::Telegram(config) => {
-                let Some(token) = telegram::BotToken::parse(text) else { return Ok(None) };
-                wait_for(telegram::probe_account(config, token, CHECK_TIME_MAX)).map(Some)
-            }
-            Self::Discord(config) => {
-                let Some(token) = discord::BotToken::parse(text) else { return Ok(None) };
-                wait_for(discord::examine(config, token, CHECK_TIME_MAX)).map(Some)
-            }
         }
     }
 }
@@ -118,9 +76,39 @@ impl BotAnswers {
     }
 }
 
-/// The bot's token, tried by asking who it is; none when the person has none.
+/// The bot's token; none when the person has none. It is tried at the address of the environment,
+/// else at the platform's own.
 fn token(environment: &BTreeMap<String, String>, platform: Platform) -> anyhow::Result<Option<Secret>> {
-    let api = platform.api(environment)?;
+    let variable = format!("COFFERDAM_CHANNELS_{}_API_URL", platform.names().name.to_uppercase());
+    let url = environment.get(&variable);
+    match platform {
+        Platform::Telegram => {
+            let mut config = telegram::Config::default();
+            url.into_iter().for_each(|url| config.api_url.clone_from(url));
+            config.check().context(variable)?;
+            ask_token(platform, |text| {
+                let token = telegram::BotToken::parse(text)?;
+                Some(wait_for(telegram::probe_account(&config, token, CHECK_TIME_MAX)))
+            })
+        }
+        Platform::Discord => {
+            let mut config = discord::Config::default();
+            url.into_iter().for_each(|url| config.api_url.clone_from(url));
+            config.check().context(variable)?;
+            ask_token(platform, |text| {
+                let token = discord::BotToken::parse(text)?;
+                Some(wait_for(discord::examine(&config, token, CHECK_TIME_MAX)))
+            })
+        }
+    }
+}
+
+/// Asks for a token and tries it by `fetch_account`, which says who its bot is; none of what is no
+/// token.
+fn ask_token(
+    platform: Platform,
+    fetch_account: impl Fn(&str) -> Option<anyhow::Result<BotFacts>>,
+) -> anyhow::Result<Option<Secret>> {
     let PlatformNames { name, form, .. } = platform.names();
     let [source, refused] = platform.token_hints();
     loop {
@@ -129,7 +117,7 @@ fn token(environment: &BTreeMap<String, String>, platform: Platform) -> anyhow::
         if text.is_empty() {
             return Ok(None);
         }
-        let Some(known) = api.fetch_account(&text)? else {
+        let Some(known) = fetch_account(&text).transpose()? else {
             terminal::say(&format!("That is no bot token: {form}. Copy all of it."))?;
             continue;
         };

@@ -106,7 +106,7 @@ impl TerminalQuestions {
             tokio::select! {
                 // What was said comes before what followed from it.
                 biased;
-                piece = spoken.next() => spoken.write(piece, out)?,
+                step = spoken.next() => spoken.write(step, out)?,
                 done = &mut running => return Ok(done),
                 Some(question) = self.asked.recv(), if open.is_none() => {
                     write!(out, "{}\n{}", question.text, question.prompt())?;

@@ -8,21 +8,14 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 /// Takes the steps of a turn and hands on what is said. Not bounded here: an answer is, where it is
 /// read.
 struct AnswerStream {
-    pieces: UnboundedSender<AnswerPiece>,
+    steps: UnboundedSender<TurnStep>,
     others: Arc<dyn StepListener>,
-}
-
-#[derive(Debug)]
-pub(super) enum AnswerPiece {
-    /// What was said until here is a text of its own.
-    Ends,
-    Text(String),
 }
 
 /// What was said of the answer so far.
 pub(super) struct StreamedAnswer {
     /// None where nothing is shown as it comes.
-    pieces: Option<UnboundedReceiver<AnswerPiece>>,
+    steps: Option<UnboundedReceiver<TurnStep>>,
     /// What stands on the screen of the step that is under way.
     said: String,
 }
@@ -33,41 +26,37 @@ impl StreamedAnswer {
         if !std::io::stdout().is_terminal() {
             return (Self::nothing(), others);
         }
-        let (tell, pieces) = unbounded_channel();
-        (Self { pieces: Some(pieces), said: String::new() }, Arc::new(AnswerStream { pieces: tell, others }))
+        let (tell, steps) = unbounded_channel();
+        (Self { steps: Some(steps), said: String::new() }, Arc::new(AnswerStream { steps: tell, others }))
     }
 
     /// Where nobody speaks.
     pub(super) fn nothing() -> Self {
-        Self { pieces: None, said: String::new() }
+        Self { steps: None, said: String::new() }
     }
 
-    /// The next piece; never where there are none.
-    pub(super) async fn next(&mut self) -> AnswerPiece {
-        if let Some(pieces) = &mut self.pieces
-            && let Some(piece) = pieces.recv().await
+    /// The next step that says more or ends what was said; never where nothing is shown.
+    pub(super) async fn next(&mut self) -> TurnStep {
+        if let Some(steps) = &mut self.steps
+            && let Some(step) = steps.recv().await
         {
-            return piece;
+            return step;
         }
         std::future::pending().await
     }
 
-    /// Writes a piece. What a terminal would obey is left out.
-    pub(super) fn write(&mut self, piece: AnswerPiece, out: &mut impl Write) -> std::io::Result<()> {
-        match piece {
-            AnswerPiece::Ends => self.end(out),
-            AnswerPiece::Text(text) => {
-                if self.said.is_empty() {
-                    // What a call was doing may stand on the line.
-                    write!(out, "\r\x1b[K")?;
-                }
-                let harmless: String =
-                    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
-                self.said.push_str(&text);
-                write!(out, "{harmless}")?;
-                out.flush()
-            }
+    /// Writes what a step says; after another step what was said is a text of its own. What a
+    /// terminal would obey is left out.
+    pub(super) fn write(&mut self, step: TurnStep, out: &mut impl Write) -> std::io::Result<()> {
+        let TurnStep::Text(text) = step else { return self.end(out) };
+        if self.said.is_empty() {
+            // What a call was doing may stand on the line.
+            write!(out, "\r\x1b[K")?;
         }
+        let harmless: String = text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
+        self.said.push_str(&text);
+        write!(out, "{harmless}")?;
+        out.flush()
     }
 
     fn end(&mut self, out: &mut impl Write) -> std::io::Result<()> {
@@ -92,14 +81,9 @@ impl StreamedAnswer {
 
 impl StepListener for AnswerStream {
     fn step(&self, step: TurnStep) {
-        let piece = match &step {
-            TurnStep::Text(text) => Some(AnswerPiece::Text(text.clone())),
-            TurnStep::Asking | TurnStep::Calling { .. } => Some(AnswerPiece::Ends),
-            _ => None,
-        };
-        if let Some(piece) = piece {
+        if matches!(step, TurnStep::Text(_) | TurnStep::Asking | TurnStep::Calling { .. }) {
             // Nobody listens once the turn is over.
-            let _ = self.pieces.send(piece);
+            let _ = self.steps.send(step.clone());
         }
         self.others.step(step);
     }
@@ -110,11 +94,11 @@ mod tests {
     use super::*;
 
     fn shown(pieces: &[&str], answer: &str) -> String {
-        let mut spoken = StreamedAnswer { pieces: None, said: String::new() };
+        let mut spoken = StreamedAnswer::nothing();
         let mut out = Vec::new();
         for piece in pieces {
-            let piece = if piece.is_empty() { AnswerPiece::Ends } else { AnswerPiece::Text((*piece).into()) };
-            spoken.write(piece, &mut out).expect("written");
+            let step = if piece.is_empty() { TurnStep::Asking } else { TurnStep::Text((*piece).into()) };
+            spoken.write(step, &mut out).expect("written");
         }
         let rest = spoken.rest(answer.into(), &mut out).expect("written");
         format!("{}|{}", String::from_utf8_lossy(&out), rest.unwrap_or_default())

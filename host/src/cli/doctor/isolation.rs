@@ -51,11 +51,11 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> anyhow
     };
     // Side by side: nearly all of it is making processes, one for each try.
     let tried = std::thread::scope(|scope| {
-        let threads = KINDS.map(|who| scope.spawn(move || ProcessKind::try_process(who)));
+        let threads = KINDS.map(|who| scope.spawn(move || try_process(who)));
         threads.map(|thread| thread.join().expect("trying does not panic"))
     });
-    for kind in tried {
-        let ProcessKind { who, report, attempts, refused } = kind?;
+    for (who, tried) in KINDS.into_iter().zip(tried) {
+        let (report, attempts, refused) = tried?;
         if let Some(said) = refused {
             finding(Severity::Problem, format!("{who}: cannot be confined: {said}"), "see the message");
         }
@@ -75,39 +75,29 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> anyhow
     Ok(found)
 }
 
-/// What one kind of process came to.
-struct ProcessKind {
-    who: ConfinementMode,
-    /// None when it could not be confined.
-    report: Option<Report>,
-    attempts: Vec<TrialAttempt>,
-    /// What was said by a process that could not be confined.
-    refused: Option<String>,
-}
-
-impl ProcessKind {
-    fn try_process(who: ConfinementMode) -> anyhow::Result<Self> {
-        let trials = table(who);
-        let scene = tempfile::tempdir().context("cannot make a folder to try things in")?;
-        TrialFolder::prepare(scene.path()).context("cannot make files to try things on")?;
-        let mut command = Command::new("/proc/self/exe");
-        command.args(["confine-check", &spell_word(&who), "--scene"]).arg(scene.path());
-        command.args(trials.iter().map(|trial| trial.name)).stdin(Stdio::null());
-        let output = command.output().context("cannot start this program again")?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let mut lines = text.lines();
-        let report: Option<Report> = lines.next().and_then(|line| serde_json::from_str(line).ok());
-        let attempts = trials.iter().filter(|_| report.is_some()).map(|trial| {
-            let told = lines.next().and_then(|line| serde_json::from_str::<Option<TrialResult>>(line).ok());
-            let outcome = told.flatten();
-            let ok = outcome.is_some_and(|outcome| outcome.is(trial.expected));
-            TrialAttempt { who, attempt: trial.name, expected: trial.expected, outcome, ok }
-        });
-        let attempts = attempts.collect();
-        let is_refused = report.is_none() || output.status.code() == Some(Exit::Usage as i32);
-        let refused = is_refused.then(|| String::from_utf8_lossy(&output.stderr).trim().to_owned());
-        Ok(Self { who, report, attempts, refused })
-    }
+/// What one kind of process came to: what is in force, none when it could not be confined; each
+/// try; and what was said by one that could not be confined.
+fn try_process(who: ConfinementMode) -> anyhow::Result<(Option<Report>, Vec<TrialAttempt>, Option<String>)> {
+    let trials = table(who);
+    let scene = tempfile::tempdir().context("cannot make a folder to try things in")?;
+    TrialFolder::prepare(scene.path()).context("cannot make files to try things on")?;
+    let mut command = Command::new("/proc/self/exe");
+    command.args(["confine-check", &spell_word(&who), "--scene"]).arg(scene.path());
+    command.args(trials.iter().map(|trial| trial.name)).stdin(Stdio::null());
+    let output = command.output().context("cannot start this program again")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut lines = text.lines();
+    let report: Option<Report> = lines.next().and_then(|line| serde_json::from_str(line).ok());
+    let attempts = trials.iter().filter(|_| report.is_some()).map(|trial| {
+        let told = lines.next().and_then(|line| serde_json::from_str::<Option<TrialResult>>(line).ok());
+        let outcome = told.flatten();
+        let ok = outcome.is_some_and(|outcome| outcome.is(trial.expected));
+        TrialAttempt { who, attempt: trial.name, expected: trial.expected, outcome, ok }
+    });
+    let attempts = attempts.collect();
+    let is_refused = report.is_none() || output.status.code() == Some(Exit::Usage as i32);
+    let refused = is_refused.then(|| String::from_utf8_lossy(&output.stderr).trim().to_owned());
+    Ok((report, attempts, refused))
 }
 
 impl Isolation {

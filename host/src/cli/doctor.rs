@@ -104,7 +104,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     let (tools, registry) = tools(config, &mut findings);
     let audit = chain::end(chain, chain::CHAIN_TIME_MAX, &mut findings);
     let database = database::look(config, &mut findings);
-    let network = asked.await_answers(config, &mut findings);
+    let network = network::await_answers(asked, config, &mut findings);
     secrets::look(config, registry.as_ref(), &mut findings);
     let voice = voice::look(config, &mut findings);
     let serve = serving::look(config, registry.as_ref(), &mut findings);

@@ -12,23 +12,25 @@ use std::time::Duration;
 /// A check that takes longer is left to `audit verify`: some gigabytes.
 pub(super) const CHAIN_TIME_MAX: Duration = Duration::from_secs(20);
 
-/// A check under way: what `audit verify --json` says, and whether all is sound. None where there
-/// is no audit yet.
-pub(super) struct Checking(Option<Receiver<anyhow::Result<(Value, bool)>>>);
-
-pub(super) fn begin(config: &Config) -> Checking {
+/// Begins a check: what will come is what `audit verify --json` says, and whether all is sound.
+/// None where there is no audit yet.
+pub(super) fn begin(config: &Config) -> Option<Receiver<anyhow::Result<(Value, bool)>>> {
     if ChainPlace::find_all(&config.state_dir).is_ok_and(|chains| chains.is_empty()) {
-        return Checking(None);
+        return None;
     }
     let config = config.clone();
     let (give, given) = channel();
     // Not waited for: it reads, and ends with the process at the latest.
     std::thread::spawn(move || drop(give.send(audit::check(&config))));
-    Checking(Some(given))
+    Some(given)
 }
 
-pub(super) fn end(Checking(given): Checking, limit: Duration, findings: &mut Vec<DoctorFinding>) -> Value {
-    let Some(given) = given else { return Value::Null };
+pub(super) fn end(
+    checking: Option<Receiver<anyhow::Result<(Value, bool)>>>,
+    limit: Duration,
+    findings: &mut Vec<DoctorFinding>,
+) -> Value {
+    let Some(given) = checking else { return Value::Null };
     let mend = "cofferdam audit verify";
     let problem = |what: &str| DoctorFinding::problem("audit", what, mend);
     let (said, finding) = match given.recv_timeout(limit) {
@@ -57,7 +59,7 @@ mod tests {
     fn a_check_that_takes_too_long_is_left_to_its_own_command() {
         let (_still_reading, given) = channel();
         let mut findings = Vec::new();
-        let said = end(Checking(Some(given)), Duration::ZERO, &mut findings);
+        let said = end(Some(given), Duration::ZERO, &mut findings);
         assert_eq!(said, json!({ "ok": null }));
         assert_eq!((findings[0].weight, &*findings[0].mend), (Severity::Notice, "cofferdam audit verify"));
     }

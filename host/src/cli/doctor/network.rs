@@ -60,18 +60,20 @@ struct ModelReport {
     model: Option<ModelStanding>,
 }
 
-/// Requests under way; none offline.
-pub(super) struct PendingProbes(Option<JoinHandle<ProbeAnswers>>);
-
+/// What came of the requests, each with the time of its answer.
 #[derive(Default)]
-struct ProbeAnswers {
+pub(super) struct ProbeAnswers {
     telegram: Option<(BotFacts, SystemTime)>,
     discord: Option<(BotFacts, SystemTime)>,
     model: Option<(Probed, SystemTime)>,
 }
 
-/// Reads token and key, and asks the servers that they are for, unless `offline`.
-pub(super) fn ask(config: &Config, offline: bool, findings: &mut Vec<DoctorFinding>) -> PendingProbes {
+/// Reads token and key, and asks the servers that they are for. None and nobody asked if `offline`.
+pub(super) fn ask(
+    config: &Config,
+    offline: bool,
+    findings: &mut Vec<DoctorFinding>,
+) -> Option<JoinHandle<ProbeAnswers>> {
     let mut problem = |error: UnusableKey, source: &str, other: &str| {
         findings.push(DoctorFinding::problem("network", error.to_string(), mend(&error, source, other)));
     };
@@ -87,7 +89,7 @@ pub(super) fn ask(config: &Config, offline: bool, findings: &mut Vec<DoctorFindi
     let other = "copy the key again from where it was made";
     let key = config.provider.key().map_err(|error| problem(error, "", other)).ok();
     let provider = config.provider.clone();
-    let answers = (!offline).then(|| {
+    (!offline).then(|| {
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let Ok(runtime) = runtime else { return ProbeAnswers::default() };
@@ -105,8 +107,7 @@ pub(super) fn ask(config: &Config, offline: bool, findings: &mut Vec<DoctorFindi
             let (telegram, discord, model) = runtime.block_on(all);
             ProbeAnswers { telegram, discord, model }
         })
-    });
-    PendingProbes(answers)
+    })
 }
 
 /// What to do about a token or key that is not there; `source` says where one is from, and `other`
@@ -124,34 +125,36 @@ pub(super) fn mend(error: &UnusableKey, source: &str, other: &str) -> String {
     }
 }
 
-impl PendingProbes {
-    /// Waits for the answers; each is there, or given up, within [`PROBE_TIME_MAX`].
-    pub(super) fn await_answers(self, config: &Config, findings: &mut Vec<DoctorFinding>) -> NetworkReport {
-        let offline = self.0.is_none();
-        let answers = self.0.and_then(|answers| answers.join().ok()).unwrap_or_default();
-        let dates = [
-            answers.telegram.as_ref().and_then(|(found, at)| Some((found.date?, *at))),
-            answers.discord.as_ref().and_then(|(found, at)| Some((found.date?, *at))),
-            answers.model.as_ref().and_then(|(probed, at)| Some((probed.date?, *at))),
-        ];
-        // Where two clocks differ, the one that is nearer to this one.
-        let ahead = dates.into_iter().flatten().map(|(theirs, ours)| clock_difference(ours, theirs));
-        let clock_ahead_seconds = ahead.min_by_key(|seconds| seconds.abs());
-        findings.extend(clock_ahead_seconds.and_then(clock));
-        let telegram = answers.telegram.zip(config.telegram.as_ref());
-        let telegram = telegram.map(|((found, _), telegram)| {
-            let at = (telegram.api_url.as_str(), telegram.token_at().place());
-            bot(found, at, ("the Bot API", OTHER_TELEGRAM), findings)
-        });
-        let discord = answers.discord.zip(config.discord.as_ref());
-        let discord = discord.map(|((found, _), discord)| {
-            let at = (discord.api_url.as_str(), discord.token_at().place());
-            bot(found, at, ("Discord's API", OTHER_DISCORD), findings)
-        });
-        let model = answers.model.map(|(probed, _)| model(probed, config, findings));
-        let own_authorities = Authorities::authority_count();
-        NetworkReport { offline, own_authorities, telegram, discord, model, clock_ahead_seconds }
-    }
+/// Waits for the answers; each is there, or given up, within [`PROBE_TIME_MAX`].
+pub(super) fn await_answers(
+    asked: Option<JoinHandle<ProbeAnswers>>,
+    config: &Config,
+    findings: &mut Vec<DoctorFinding>,
+) -> NetworkReport {
+    let offline = asked.is_none();
+    let answers = asked.and_then(|asked| asked.join().ok()).unwrap_or_default();
+    let dates = [
+        answers.telegram.as_ref().and_then(|(found, at)| Some((found.date?, *at))),
+        answers.discord.as_ref().and_then(|(found, at)| Some((found.date?, *at))),
+        answers.model.as_ref().and_then(|(probed, at)| Some((probed.date?, *at))),
+    ];
+    // Where two clocks differ, the one that is nearer to this one.
+    let ahead = dates.into_iter().flatten().map(|(theirs, ours)| clock_difference(ours, theirs));
+    let clock_ahead_seconds = ahead.min_by_key(|seconds| seconds.abs());
+    findings.extend(clock_ahead_seconds.and_then(clock));
+    let telegram = answers.telegram.zip(config.telegram.as_ref());
+    let telegram = telegram.map(|((found, _), telegram)| {
+        let at = (telegram.api_url.as_str(), telegram.token_at().place());
+        bot(found, at, ("the Bot API", OTHER_TELEGRAM), findings)
+    });
+    let discord = answers.discord.zip(config.discord.as_ref());
+    let discord = discord.map(|((found, _), discord)| {
+        let at = (discord.api_url.as_str(), discord.token_at().place());
+        bot(found, at, ("Discord's API", OTHER_DISCORD), findings)
+    });
+    let model = answers.model.map(|(probed, _)| model(probed, config, findings));
+    let own_authorities = Authorities::authority_count();
+    NetworkReport { offline, own_authorities, telegram, discord, model, clock_ahead_seconds }
 }
 
 /// What was found of a bot at this server, whose token is in this place; `called` is what

@@ -1,6 +1,7 @@
 //! `cofferdam allow`: who is served, and letting in anyone who has a one-time code. It works on the
 //! state folder alone, beside a `serve` that runs or without one.
 
+use super::call::this_user;
 use super::{Exit, Output};
 use crate::config::{Config, FILE_NAME, Setting, SettingOrigin};
 use crate::gateway;
@@ -61,7 +62,7 @@ fn let_in(config: &Config, people: &People, typed: &str) -> anyhow::Result<(Stri
         return Err(PeopleError::UnknownCode(code).into());
     }
     let mut edit = people.edit()?;
-    let paired = edit.accept(&code, &terminal_user(), machine_now_ms())?;
+    let paired = edit.accept(&code, &this_user("cli").to_string(), machine_now_ms())?;
     // In the audit first: nobody is served of whom it says nothing.
     note(config, &paired, AccessChange::Allowed)?;
     edit.commit()?;
@@ -163,17 +164,11 @@ fn configured_people(config: &Config) -> impl Iterator<Item = (&'static str, i64
 fn note(config: &Config, paired: &PairedPerson, access: AccessChange) -> anyhow::Result<()> {
     let person = Caller { channel: paired.channel.clone(), sender: paired.sender.clone() };
     let audit = gateway::open_audit(config)?;
-    let event = AuditEvent::Access(AccessKind { person, access, by: terminal_user() });
+    let event = AuditEvent::Access(AccessKind { person, access, by: this_user("cli").to_string() });
     audit
         .append(event, Durability::Synced)
         .context("nothing was changed, since the audit cannot be written")?;
     Ok(())
-}
-
-/// The person at the terminal.
-fn terminal_user() -> String {
-    let Caller { channel, sender } = super::call::this_user("cli");
-    format!("{channel}:{sender}")
 }
 
 fn display_name(one: &PairedPerson) -> String {

@@ -27,24 +27,17 @@ use tokio::io::{BufReader, Stdin};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Lines are messages: /help lists the tools, /attach FILE adds a file to the next message, /new \
-                  starts the conversation anew, /retry runs a failed message again, Ctrl-C stops what is \
-                  running, /quit or Ctrl-D ends. Where a policy wants an approval, the call is shown with a code: \
-                  yes and the code approve it, no refuses it, and any other line is kept as a message for later.\nExample: cofferdam chat --attach photo.jpg"
-)]
-pub(super) struct Arguments {
-    /// A file that comes with the first message; repeat for several
-    #[arg(long, value_name = "FILE")]
-    attach: Vec<PathBuf>,
-}
+pub(super) const EXAMPLE: &str = "Lines are messages: /help lists the tools, /attach FILE adds a file to the next message, /new \
+starts the conversation anew, /retry runs a failed message again, Ctrl-C stops what is running, /quit or Ctrl-D ends. Where a \
+policy wants an approval, the call is shown with a code: yes and the code approve it, no refuses it, and any other line is kept \
+as a message for later.\nExample: cofferdam chat --attach photo.jpg";
 
-pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit> {
+/// Talks until the end; these files come with the first message.
+pub(super) fn run(config: &Config, files: Vec<PathBuf>) -> anyhow::Result<Exit> {
     let answering = llm::open(&config.provider).context("[provider]")?;
     gateway::confine(config, ReadScope::Anything)?;
     let gateway = Gateway::open(config, Role::Beside)?;
-    super::block_on(run_chat(config, &gateway, answering, arguments.attach))
+    super::block_on(run_chat(config, &gateway, answering, files))
 }
 
 /// The files of the last message that had any, for as long as the chat lasts.

@@ -89,11 +89,17 @@ enum Command {
     Call(call::Arguments),
     /// Runs the gateway: serves Telegram and Discord until SIGINT or SIGTERM, or until its terminal
     /// is closed
-    Serve(serve::Arguments),
+    #[command(after_help = serve::EXAMPLE)]
+    Serve(workflow::RunSettings),
     /// Tells who is served, and lets in strangers by the code that they were told
     Allow(allow::Arguments),
     /// Talks to the gateway in this terminal, with the same turns as a channel
-    Chat(chat::Arguments),
+    #[command(after_help = chat::EXAMPLE)]
+    Chat {
+        /// A file that comes with the first message; repeat for several
+        #[arg(long, value_name = "FILE")]
+        attach: Vec<PathBuf>,
+    },
     /// Serves the tools to an MCP client, over standard input and output or HTTP
     Mcp(mcp::Arguments),
     /// Writes a commented configuration
@@ -138,7 +144,12 @@ enum Command {
     #[command(subcommand)]
     Workflow(workflow::Command),
     /// For authors: writes the contract with tools, to bind from in any language
-    Wit(wit::Arguments),
+    #[command(after_help = wit::EXAMPLE)]
+    Wit {
+        /// The folder to write into
+        #[arg(value_name = "DIR", default_value = "wit")]
+        dir: PathBuf,
+    },
 }
 
 #[derive(Clone, Copy, Debug, Default, Args)]
@@ -168,7 +179,7 @@ impl Command {
     /// What its flags say about the configuration.
     fn settings(&self) -> Option<&workflow::RunSettings> {
         match self {
-            Self::Serve(arguments) => Some(&arguments.settings),
+            Self::Serve(settings) => Some(settings),
             Self::Doctor(arguments) => Some(&arguments.settings),
             Self::Run(arguments) => Some(&arguments.settings),
             Self::Workflow(workflow::Command::Check(arguments)) => Some(&arguments.settings),
@@ -271,7 +282,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     let without_config = match &cli.command {
         Command::Init(arguments) => Some(init::run(arguments, cli.global.config.as_deref())),
         Command::ConfineCheck(arguments) => Some(confine_check::run(arguments)),
-        Command::Wit(arguments) => Some(wit::run(arguments, &mut stdout())),
+        Command::Wit { dir } => Some(wit::run(dir, &mut stdout())),
         Command::Tool(command) => command.run_bare(),
         Command::Workflow(command) => command.run_bare(),
         _ => None,
@@ -296,9 +307,9 @@ fn command(command: Command, config: &Config, load: serve::Load) -> anyhow::Resu
         Command::Call(arguments) => call::run(config, arguments),
         Command::Serve(_) => serve::run(config, load),
         Command::Allow(arguments) => allow::run(config, &arguments),
-        Command::Chat(arguments) => chat::run(config, arguments),
+        Command::Chat { attach } => chat::run(config, attach),
         Command::Mcp(arguments) => mcp::run(config, &arguments),
-        Command::Init(_) | Command::ConfineCheck(_) | Command::Wit(_) => Ok(Exit::Done),
+        Command::Init(_) | Command::ConfineCheck(_) | Command::Wit { .. } => Ok(Exit::Done),
         Command::Tools(output) => tools::run(config, output),
         Command::Policy(command) => policy::run(config, command),
         Command::Audit(command) => audit::run(config, command),

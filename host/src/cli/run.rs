@@ -4,7 +4,7 @@ use super::Exit;
 use super::approving::RunApprovals;
 use super::call::{print_line, this_user};
 use super::serve::{self, cancelled_by_signals};
-use super::workflow::{Resumed, RunInput, RunSettings, descriptions, line, print};
+use super::workflow::{RunCommand, RunInput, RunSettings, descriptions, line, print};
 use crate::config::Config;
 use crate::gateway::{self, Gateway, ReadScope, Role};
 use crate::workflows::{self, Catalog, Executor, Loaded, NO_MODEL, PreparedRun, RunLock};
@@ -80,8 +80,8 @@ fn find_workflow(config: &Config, file: &Path) -> anyhow::Result<Loaded> {
 }
 
 /// Goes on with a run that was cut off or failed.
-pub(super) fn resume(config: &Config, resumed: &Resumed) -> anyhow::Result<Exit> {
-    let id = resumed.one.run.as_str();
+pub(super) fn resume(config: &Config, one: &RunCommand, approve: bool) -> anyhow::Result<Exit> {
+    let id = one.run.as_str();
     let Some(dir) = find_run_folder(config, id)? else { return Ok(report_no_run(id)) };
     // What it needs is read before the process is confined; the run itself is read from the store.
     let host = RunHost::open(config, &config.provider, &dir)?;
@@ -105,7 +105,7 @@ pub(super) fn resume(config: &Config, resumed: &Resumed) -> anyhow::Result<Exit>
             }
             return Ok((run, kept));
         }
-        let approvals = RunApprovals::new(config, resumed.approve)?;
+        let approvals = RunApprovals::new(config, approve)?;
         let executor = host.executor(config, cancelled_by_signals()?, &approvals);
         if let Some(node) = executor.store.run_elsewhere(id).await? {
             bail!("node {node} has the files of {id}; resume it there");
@@ -121,7 +121,7 @@ pub(super) fn resume(config: &Config, resumed: &Resumed) -> anyhow::Result<Exit>
         Ok((run, kept))
     })?;
     let exit = end(config, &run, lock, &kept);
-    print(config, &kept, resumed.one.output)?;
+    print(config, &kept, one.output)?;
     Ok(exit)
 }
 

@@ -10,7 +10,6 @@ mod watchers;
 pub(super) mod workflows;
 
 use super::Exit;
-use super::workflow::RunSettings;
 use crate::config::Config;
 use crate::gateway::attaching::{self, AttachServer};
 use crate::gateway::heads::{self, HeadExchange};
@@ -56,12 +55,7 @@ const HAND_BACK_MIN: Duration = Duration::from_secs(2);
 /// How long what is unfinished is waited for then, all of which the next start may find so.
 const UNFINISHED_WAIT: Duration = Duration::from_secs(1);
 
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Example: TELEGRAM_BOT_TOKEN=… cofferdam serve --config cofferdam.toml")]
-pub(super) struct Arguments {
-    #[command(flatten)]
-    pub(super) settings: RunSettings,
-}
+pub(super) const EXAMPLE: &str = "Example: TELEGRAM_BOT_TOKEN=… cofferdam serve --config cofferdam.toml";
 
 /// Serves under a configuration; `load` reads it anew.
 pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {

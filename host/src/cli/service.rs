@@ -19,27 +19,24 @@ TELEGRAM_BOT_TOKEN=… and is readable by root alone. The unit's first lines say
 pub(super) enum Command {
     /// Prints a hardened systemd unit that runs `cofferdam serve` with this configuration
     #[command(after_help = EXAMPLE)]
-    Print(Arguments),
-}
-
-#[derive(Debug, clap::Args)]
-pub(super) struct Arguments {
-    /// The account that the service runs under
-    #[arg(long, value_name = "NAME", default_value = "cofferdam")]
-    user: String,
-    /// A file of NAME=value lines with the token and other secrets
-    #[arg(long, value_name = "FILE")]
-    environment: Option<PathBuf>,
+    Print {
+        /// The account that the service runs under
+        #[arg(long, value_name = "NAME", default_value = "cofferdam")]
+        user: String,
+        /// A file of NAME=value lines with the token and other secrets
+        #[arg(long, value_name = "FILE")]
+        environment: Option<PathBuf>,
+    },
 }
 
 pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<Exit> {
-    let Command::Print(arguments) = command;
-    let unit = unit(config, arguments)?;
+    let Command::Print { user, environment } = command;
+    let unit = unit(config, user, environment.as_deref())?;
     super::stdout().write_all(unit.as_bytes())?;
     Ok(Exit::Done)
 }
 
-fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
+fn unit(config: &Config, user: &str, environment: Option<&Path>) -> anyhow::Result<String> {
     let Some(file) = &config.file else {
         bail!("there is no configuration to serve; run `cofferdam init`, then name it with --config");
     };
@@ -59,7 +56,6 @@ fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
              # sed -i, Ansible), keep it in a folder of its own, such as /etc/cofferdam.\n"
         ),
     };
-    let user = &arguments.user;
     if !is_account(user) {
         bail!("{user:?} is not the name of an account");
     }
@@ -71,7 +67,7 @@ fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
     let without_file = bots.iter().filter(|(file, _)| file.is_none());
     let variables: Vec<&str> = without_file.map(|(_, variable)| *variable).collect();
     let variables = if variables.is_empty() { vec![telegram::PLATFORM.variable] } else { variables };
-    let secrets = match &arguments.environment {
+    let secrets = match environment {
         Some(file) => format!("EnvironmentFile={}\n", absolute_path(file)?.replace('%', "%%")),
         None if !bots.is_empty() && token_files.len() == bots.len() => String::new(),
         None => format!(

@@ -7,22 +7,13 @@ use anyhow::{Context, bail};
 use cofferdam_warden::files::open_regular;
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "A file that is there and says the same stays; one that says something else is kept, and nothing is \
-                  written (exit 2).\nA world of your own beside it, e.g. wit/mine.wit, names what your tool uses; see \
-                  docs/writing-a-tool.md.\nExample: cofferdam wit && ls wit"
-)]
-pub(super) struct Arguments {
-    /// The folder to write into
-    #[arg(value_name = "DIR", default_value = "wit")]
-    dir: PathBuf,
-}
+pub(super) const EXAMPLE: &str = "A file that is there and says the same stays; one that says something else is kept, and \
+nothing is written (exit 2).\nA world of your own beside it, e.g. wit/mine.wit, names what your tool uses; see \
+docs/writing-a-tool.md.\nExample: cofferdam wit && ls wit";
 
-pub(super) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Exit> {
-    let dir = &arguments.dir;
+pub(super) fn run(dir: &Path, out: &mut dyn Write) -> anyhow::Result<Exit> {
     let (mut missing, mut different) = (Vec::new(), Vec::new());
     for (name, text) in contract() {
         let file = dir.join(name);

@@ -14,7 +14,7 @@ use cofferdam_warden::audit::Head;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
@@ -29,10 +29,22 @@ pub(super) enum Command {
     Replay(replay::Arguments),
     /// Signs the head of a sound chain, in one line of JSON
     #[command(after_help = sign::SIGN_EXAMPLE)]
-    Sign(sign::SignArguments),
+    Sign {
+        /// The private key, PKCS#8 PEM [default: sign_key_file in [audit] of the configuration]
+        #[arg(long, value_name = "FILE")]
+        key: Option<PathBuf>,
+        /// Where the statement is appended [default: stdout]
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
     /// Makes an ed25519 key to sign heads with, and prints its public half
     #[command(after_help = sign::KEYGEN_EXAMPLE)]
-    Keygen(sign::KeygenArguments),
+    Keygen {
+        /// The file of the private key, mode 0600; the public key goes to FILE.pub. Neither may
+        /// exist
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+    },
 }
 
 /// Checks the logs of a state folder: what is told of them, as JSON, and whether all is sound.
@@ -79,9 +91,10 @@ pub(super) fn run(config: &Config, command: Command) -> anyhow::Result<Exit> {
         }
         Command::Show(arguments) => show::run(state_dir, &arguments, &mut out, &mut io::stderr()),
         Command::Replay(arguments) => replay::run(config, &active, &arguments, &mut out),
-        Command::Sign(arguments) => {
-            sign::sign(&active, config.audit.sign_key_file.as_deref(), &arguments, &mut out)
+        Command::Sign { key, out: file } => {
+            let key = key.as_deref().or(config.audit.sign_key_file.as_deref());
+            sign::sign(&active, key, file.as_deref(), &mut out)
         }
-        Command::Keygen(arguments) => sign::keygen(&arguments, &mut out),
+        Command::Keygen { out: file } => sign::keygen(&file, &mut out),
     }
 }

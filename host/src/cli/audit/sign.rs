@@ -8,7 +8,7 @@ use cofferdam_review::audit::name;
 use cofferdam_warden::audit::sign::{self, SecretKey};
 use cofferdam_warden::audit::{self, LogSelection, Verification};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub(super) const SIGN_EXAMPLE: &str = "\
 Example: cofferdam audit sign --key key.pem --out /mnt/elsewhere/signatures.jsonl
@@ -17,30 +17,14 @@ pub(super) const KEYGEN_EXAMPLE: &str = "\
 Example: cofferdam audit keygen --out key.pem
 Then set sign_key_file in [audit], and keep key.pem.pub elsewhere.";
 
-#[derive(Debug, clap::Args)]
-pub(in crate::cli) struct SignArguments {
-    /// The private key, PKCS#8 PEM [default: sign_key_file in [audit] of the configuration]
-    #[arg(long, value_name = "FILE")]
-    key: Option<PathBuf>,
-    /// Where the statement is appended [default: stdout]
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-}
-
-#[derive(Debug, clap::Args)]
-pub(in crate::cli) struct KeygenArguments {
-    /// The file of the private key, mode 0600; the public key goes to FILE.pub. Neither may exist
-    #[arg(long, value_name = "FILE")]
-    out: PathBuf,
-}
-
+/// Appends the statement to `file`; without one it goes to `out`.
 pub(super) fn sign(
     active: &Path,
-    configured: Option<&Path>,
-    arguments: &SignArguments,
+    key: Option<&Path>,
+    file: Option<&Path>,
     out: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
-    let Some(key) = arguments.key.as_deref().or(configured) else {
+    let Some(key) = key else {
         bail!("there is no key to sign with; give --key FILE, or set sign_key_file in [audit]");
     };
     let key = SecretKey::load(key)?;
@@ -53,16 +37,16 @@ pub(super) fn sign(
         }
     };
     let statement = key.sign_head(&report.head)?;
-    match &arguments.out {
+    match file {
         Some(file) => sign::append(file, &statement)?,
         None => writeln!(out, "{}", statement.line())?,
     }
     Ok(Exit::Done)
 }
 
-pub(super) fn keygen(arguments: &KeygenArguments, out: &mut dyn Write) -> anyhow::Result<Exit> {
+pub(super) fn keygen(file: &Path, out: &mut dyn Write) -> anyhow::Result<Exit> {
     let key = SecretKey::generate()?;
-    key.write(&arguments.out)?;
+    key.write(file)?;
     writeln!(out, "{}", key.public())?;
     Ok(Exit::Done)
 }

@@ -9,7 +9,6 @@ use cofferdam_core::tool::ErrorCode;
 use cofferdam_warden::audit::{AuditLog, Durability};
 use serde_json::json;
 use std::fs;
-use std::path::PathBuf;
 
 fn facts() -> CallFacts {
     let turn = TurnId::new("telegram-829110");

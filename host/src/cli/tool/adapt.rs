@@ -8,26 +8,18 @@ use anyhow::{Context, bail};
 use cofferdam_agent::tools::read_component;
 use cofferdam_core::text::one_line;
 use cofferdam_warden::sandbox::imports::{self, NotAComponent, interfaces};
-use std::path::PathBuf;
+use std::path::Path;
 use wasi_preview1_component_adapter_provider::{
     WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER,
     WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
 };
 use wit_component::ComponentEncoder;
 
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Exit codes: 1 no component can be made of the module; 2 the file is no module.\nExample: cofferdam tool adapt grep.p1.wasm grep.wasm"
-)]
-pub(in crate::cli) struct Arguments {
-    /// The module, built for wasm32-wasip1
-    module: PathBuf,
-    /// The component to write; one that is there is replaced
-    component: PathBuf,
-}
+pub(super) const EXAMPLE: &str = "Exit codes: 1 no component can be made of the module; 2 the file is no module.\nExample: \
+cofferdam tool adapt grep.p1.wasm grep.wasm";
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let (from, to) = (&arguments.module, &arguments.component);
+/// Makes the component `to` of the module `from`.
+pub(super) fn run(from: &Path, to: &Path) -> anyhow::Result<Exit> {
     let bytes = read_component(from).with_context(|| format!("cannot read {}", from.display()))?;
     match interfaces(&bytes) {
         Err(NotAComponent::CoreModule) => {}

@@ -19,7 +19,7 @@ pub(super) use template::contract;
 use super::Exit;
 use crate::config::Config;
 use crate::gateway::candidate::{Candidate, CandidateError};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
@@ -28,7 +28,13 @@ pub(super) enum Command {
     /// Shows what a component is, wants and takes, and whether it loads under a policy
     Inspect(inspect::Arguments),
     /// Makes a component of a module for wasm32-wasip1
-    Adapt(adapt::Arguments),
+    #[command(after_help = adapt::EXAMPLE)]
+    Adapt {
+        /// The module, built for wasm32-wasip1
+        module: PathBuf,
+        /// The component to write; one that is there is replaced
+        component: PathBuf,
+    },
     /// Fetches components of registries by their digests, for policies that name them
     Fetch(fetch::Arguments),
     /// Makes one call of a component in the real sandbox, beside any gateway
@@ -42,7 +48,7 @@ impl Command {
     pub(super) fn run_bare(&self) -> Option<anyhow::Result<Exit>> {
         match self {
             Self::New(arguments) => Some(new::run(arguments)),
-            Self::Adapt(arguments) => Some(adapt::run(arguments)),
+            Self::Adapt { module, component } => Some(adapt::run(module, component)),
             Self::Inspect(_) | Self::Fetch(_) | Self::Run(_) | Self::Test(_) => None,
         }
     }
@@ -51,7 +57,7 @@ impl Command {
 pub(super) fn run(config: &Config, command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::New(arguments) => new::run(&arguments),
-        Command::Adapt(arguments) => adapt::run(&arguments),
+        Command::Adapt { module, component } => adapt::run(&module, &component),
         Command::Inspect(arguments) => inspect::run(config, &arguments),
         Command::Fetch(arguments) => fetch::run(config, &arguments),
         Command::Run(arguments) => run::run(config, arguments),

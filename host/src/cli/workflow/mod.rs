@@ -6,7 +6,7 @@ mod runs;
 
 pub(super) use check::descriptions;
 pub(super) use given::{RunInput, RunSettings, redact_variables};
-pub(super) use runs::{Resumed, line, print};
+pub(super) use runs::{RunCommand, line, print};
 
 use super::{Exit, Output};
 use crate::config::Config;
@@ -31,13 +31,20 @@ pub(super) enum Command {
     List(Output),
     /// Tells how far a run is
     #[command(after_help = SHOW)]
-    Show(runs::RunCommand),
+    Show(RunCommand),
     /// Goes on with a run that was cut off or failed, from its first task that is not done
     #[command(after_help = RESUME)]
-    Resume(runs::Resumed),
+    Resume {
+        #[command(flatten)]
+        one: RunCommand,
+        /// Approve each of its calls that its policy wants a person to; without it the terminal is
+        /// asked, and without one such a call is refused
+        #[arg(long)]
+        approve: bool,
+    },
     /// Ends a run; the task that it is at is stopped
     #[command(after_help = CANCEL)]
-    Cancel(runs::RunCommand),
+    Cancel(RunCommand),
 }
 
 const RESUME: &str = "What is done is not done again. Exit codes: 0 done; 1 failed, \
@@ -69,7 +76,7 @@ pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<Exit> {
         Command::Graph { file } => graph(file),
         Command::List(output) => runs::list(config, *output),
         Command::Show(one) => runs::show(config, one),
-        Command::Resume(resumed) => super::run::resume(config, resumed),
+        Command::Resume { one, approve } => super::run::resume(config, one, *approve),
         Command::Cancel(one) => runs::cancel(config, one),
     }
 }

@@ -24,17 +24,6 @@ pub(in crate::cli) struct RunCommand {
     pub(in crate::cli) output: Output,
 }
 
-/// A run that goes on.
-#[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Resumed {
-    #[command(flatten)]
-    pub(in crate::cli) one: RunCommand,
-    /// Approve each of its calls that its policy wants a person to; without it the terminal is
-    /// asked, and without one such a call is refused
-    #[arg(long)]
-    pub(in crate::cli) approve: bool,
-}
-
 /// The store, where there is one.
 fn open_store(config: &Config) -> anyhow::Result<Option<Store>> {
     // What is not there is not made by those who only ask.

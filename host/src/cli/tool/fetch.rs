@@ -7,13 +7,13 @@ use crate::config::Config;
 use crate::gateway;
 use anyhow::{Context, bail, ensure};
 use cofferdam_core::limits::{ByteSize, TimeSpan};
-use cofferdam_core::oci::{ContentDigest, ImageReference, SignerKey};
+use cofferdam_core::oci::{ImageReference, SignerKey};
 use cofferdam_core::secret::Secret;
 use cofferdam_oci::{Fetched, Settings, Store};
 use cofferdam_policy::{ComponentSource, PolicySet};
 use cofferdam_warden::sandbox::COMPONENT_BYTES_MAX;
 use cofferdam_warden::sandbox::imports::{NotAComponent, interfaces};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -67,9 +67,6 @@ fn parse_timeout(text: &str) -> Result<TimeSpan, String> {
     if span.0 > TIME_MAX { Err("at most 1h; write e.g. 10m".to_owned()) } else { Ok(span) }
 }
 
-/// What is to be there, each with those who must have signed it.
-type WantedComponents = BTreeMap<ImageReference, BTreeSet<SignerKey>>;
-
 pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
     let dir = arguments.policies.as_deref().or(config.policies_dir.as_deref());
     let policies = gateway::load_policies(dir).map_err(gateway::GatewayError::Policies)?;
@@ -85,31 +82,58 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         credentials: arguments
             .credentials_env
             .as_deref()
-            .map(|name| credentials(name, &wanted))
+            .map(|name| credentials(name, wanted.keys()))
             .transpose()?,
         time_max: arguments.timeout.0,
         component_bytes_max: COMPONENT_BYTES_MAX as u64,
     };
     let store = gateway::open_fetched_for_writing(config)?;
-    let mut all = Vec::new();
+    let (mut components, mut lines, mut exit) = (Vec::new(), Vec::new(), Exit::Done);
     for (reference, signers) in &wanted {
         let there = match is_there(&store, reference, signers) {
             true => Ok(false),
             false => fetch_one(&store, reference, signers, &settings).map(|()| true),
         };
-        if let Err(why) = &there {
-            tell(&format!("not fetched: {why:#}"));
+        let oci = reference.to_string();
+        match there {
+            Ok(is_new) => {
+                let sha256 = store.component_digest(reference).ok().map(|digest| digest.hex().to_owned());
+                let told = (is_new, sha256.as_deref().unwrap_or_default());
+                lines.extend(describe_fetched(&store, &policies, (reference, signers), told));
+                components.push(json!({
+                    "oci": oci,
+                    "fetched": is_new,
+                    "sha256": sha256,
+                    "file": store.file(reference.digest()),
+                    "signers": signers.iter().map(SignerKey::fingerprint).collect::<Vec<_>>(),
+                }));
+            }
+            Err(why) => {
+                tell(&format!("not fetched: {why:#}"));
+                components.push(json!({ "oci": oci, "error": format!("{why:#}") }));
+                exit = Exit::ToolFailed;
+            }
         }
-        all.push(FetchResult { reference, signers, there, store: &store, policies: &policies });
     }
-    print(&all, arguments.output.json)?;
-    Ok(if all.iter().all(|done| done.there.is_ok()) { Exit::Done } else { Exit::ToolFailed })
+    let mut out = crate::cli::stdout();
+    if arguments.output.json {
+        writeln!(out, "{}", json!({ "components": components }))?;
+        return Ok(exit);
+    }
+    for line in lines {
+        writeln!(out, "{line}")?;
+    }
+    Ok(exit)
 }
 
-/// What the command line names, or else the policies; signed by all whom either names for it.
-fn wanted_components(arguments: &Arguments, policies: &PolicySet) -> anyhow::Result<WantedComponents> {
+/// What is to be there, each with those who must have signed it: what the command line names, or
+/// else the policies; signed by all whom either names for it.
+fn wanted_components(
+    arguments: &Arguments,
+    policies: &PolicySet,
+) -> anyhow::Result<BTreeMap<ImageReference, BTreeSet<SignerKey>>> {
     let given = arguments.signer.as_deref().map(signer).transpose()?;
-    let mut wanted = WantedComponents::new();
+    let mut wanted = BTreeMap::<ImageReference, BTreeSet<SignerKey>>::new();
     for reference in &arguments.references {
         wanted.entry(reference.clone()).or_default().extend(given.clone());
     }
@@ -130,8 +154,8 @@ fn signer(file: &Path) -> anyhow::Result<SignerKey> {
 }
 
 /// They are for one registry: no other is told them.
-fn credentials(name: &str, wanted: &WantedComponents) -> anyhow::Result<Secret> {
-    let registries: BTreeSet<_> = wanted.keys().map(ImageReference::registry).collect();
+fn credentials<'w>(name: &str, wanted: impl Iterator<Item = &'w ImageReference>) -> anyhow::Result<Secret> {
+    let registries: BTreeSet<_> = wanted.map(ImageReference::registry).collect();
     ensure!(
         registries.len() < 2,
         "--credentials-env is for one registry, and these are of several: name those of one on the command line"
@@ -186,73 +210,29 @@ fn check(fetched: &Fetched) -> anyhow::Result<()> {
     }
 }
 
-struct FetchResult<'d> {
-    reference: &'d ImageReference,
-    signers: &'d BTreeSet<SignerKey>,
-    /// Whether it was fetched now, if it is there.
-    there: anyhow::Result<bool>,
-    store: &'d Store,
-    policies: &'d PolicySet,
-}
-
-impl FetchResult<'_> {
-    fn sha256(&self) -> Option<ContentDigest> {
-        self.store.component_digest(self.reference).ok()
+/// One that is there now, for people.
+fn describe_fetched(
+    store: &Store,
+    policies: &PolicySet,
+    (reference, signers): (&ImageReference, &BTreeSet<SignerKey>),
+    (is_new, sha256): (bool, &str),
+) -> Vec<String> {
+    let what = if is_new { "fetched" } else { "already there:" };
+    let keys: Vec<_> = signers.iter().map(|key| key.fingerprint()[..12].to_owned()).collect();
+    let signed = match &keys[..] {
+        [] => "no signer was asked for".to_owned(),
+        keys => format!("signed by the key {}", keys.join(" and ")),
+    };
+    let mut lines = vec![
+        format!("{what} {reference}"),
+        format!("  component sha256 {sha256}, {signed}"),
+        format!("  look at it: cofferdam tool inspect {}", shell(&store.file(reference.digest()))),
+    ];
+    let names =
+        |source: &ComponentSource| matches!(source, ComponentSource::Fetched { oci, .. } if oci == reference);
+    if !policies.iter().any(|policy| names(&policy.component)) {
+        let signer = signers.iter().next().map(|key| format!(", signer = \"{key}\"")).unwrap_or_default();
+        lines.push(format!("  have it in a policy: component = {{ oci = \"{reference}\"{signer} }}"));
     }
-
-    fn json(&self) -> Value {
-        let oci = self.reference.to_string();
-        match &self.there {
-            Err(why) => json!({ "oci": oci, "error": format!("{why:#}") }),
-            Ok(is_new) => json!({
-                "oci": oci,
-                "fetched": is_new,
-                "sha256": self.sha256().map(|digest| digest.hex().to_owned()),
-                "file": self.store.file(self.reference.digest()),
-                "signers": self.signers.iter().map(SignerKey::fingerprint).collect::<Vec<_>>(),
-            }),
-        }
-    }
-
-    fn lines(&self) -> Vec<String> {
-        let Ok(is_new) = self.there else { return Vec::new() };
-        let what = if is_new { "fetched" } else { "already there:" };
-        let signers: Vec<_> = self.signers.iter().map(|key| key.fingerprint()[..12].to_owned()).collect();
-        let signed = match &signers[..] {
-            [] => "no signer was asked for".to_owned(),
-            keys => format!("signed by the key {}", keys.join(" and ")),
-        };
-        let sha256 = self.sha256().map(|digest| digest.hex().to_owned()).unwrap_or_default();
-        let mut lines = vec![
-            format!("{what} {}", self.reference),
-            format!("  component sha256 {sha256}, {signed}"),
-            format!(
-                "  look at it: cofferdam tool inspect {}",
-                shell(&self.store.file(self.reference.digest()))
-            ),
-        ];
-        let names = |source: &ComponentSource| matches!(source, ComponentSource::Fetched { oci, .. } if oci == self.reference);
-        if !self.policies.iter().any(|policy| names(&policy.component)) {
-            let signer = self.signers.iter().next().map(|key| format!(", signer = \"{key}\""));
-            let signer = signer.unwrap_or_default();
-            lines.push(format!(
-                "  have it in a policy: component = {{ oci = \"{}\"{signer} }}",
-                self.reference
-            ));
-        }
-        lines
-    }
-}
-
-fn print(all: &[FetchResult<'_>], as_json: bool) -> anyhow::Result<()> {
-    let mut out = crate::cli::stdout();
-    if as_json {
-        let components: Vec<_> = all.iter().map(FetchResult::json).collect();
-        writeln!(out, "{}", json!({ "components": components }))?;
-        return Ok(());
-    }
-    for line in all.iter().flat_map(FetchResult::lines) {
-        writeln!(out, "{line}")?;
-    }
-    Ok(())
+    lines
 }

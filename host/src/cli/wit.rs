@@ -2,10 +2,10 @@
 //! replaces nothing that says something else.
 
 use super::Exit;
+use super::new_file::write_new;
 use super::tool::contract;
 use anyhow::{Context, bail};
 use cofferdam_warden::files::open_regular;
-use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
 
@@ -31,7 +31,8 @@ pub(super) fn run(dir: &Path, out: &mut dyn Write) -> anyhow::Result<Exit> {
         );
     }
     for (file, text) in &missing {
-        write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
+        // What somebody puts there meanwhile stays.
+        write_new(file, 0o666, text).with_context(|| format!("cannot write {}", file.display()))?;
         writeln!(out, "wrote {}", file.display())?;
     }
     let (written, there) = (missing.len(), contract().count() - missing.len());
@@ -44,12 +45,4 @@ fn read(file: &Path, bytes: usize) -> std::io::Result<Vec<u8>> {
     let mut there = Vec::new();
     open_regular(file)?.take(bytes as u64 + 1).read_to_end(&mut there)?;
     Ok(there)
-}
-
-/// A new file: what somebody puts there meanwhile stays.
-fn write(file: &Path, text: &str) -> std::io::Result<()> {
-    if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    super::new_file::write_new(file, 0o666, text)
 }

@@ -3,6 +3,7 @@
 
 use super::super::Exit;
 use super::super::doctor::shell;
+use super::super::new_file::write_new;
 use super::languages::{self, Language};
 use super::template::{SdkSource, files, is_dependency};
 use anyhow::{Context, bail};
@@ -47,7 +48,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         bail!("/{name} is a word to the gateway itself; choose another name, e.g. my_tool");
     }
     let is_crate = arguments.lang == Language::Rust;
-    let files = if is_crate { crate_files(name, arguments)? } else { foreign_files(name, arguments)? };
+    let files = match arguments.lang {
+        Language::Rust => crate_files(name, arguments)?,
+        _ if arguments.sdk.is_some() || arguments.sdk_version.is_some() => {
+            bail!("the SDK is for Rust; leave --sdk and --sdk-version out")
+        }
+        language => languages::files(name, language),
+    };
     let dir = arguments.dir.clone().unwrap_or_else(|| PathBuf::from(name));
     make(&dir)?;
     if let Err(error) = write_all(&dir, &files) {
@@ -73,14 +80,6 @@ fn crate_files(name: &str, arguments: &Arguments) -> anyhow::Result<Vec<(String,
         bail!("{name:?} is a tool name, but no good name for a Rust crate; write e.g. my_tool");
     }
     Ok(files(name, &sdk(arguments)?))
-}
-
-/// The contract, a policy and a script that builds the component.
-fn foreign_files(name: &str, arguments: &Arguments) -> anyhow::Result<Vec<(String, String)>> {
-    if arguments.sdk.is_some() || arguments.sdk_version.is_some() {
-        bail!("the SDK is for Rust; leave --sdk and --sdk-version out");
-    }
-    Ok(languages::files(name, arguments.lang))
 }
 
 fn sdk(arguments: &Arguments) -> anyhow::Result<SdkSource> {
@@ -127,11 +126,7 @@ fn make(dir: &Path) -> anyhow::Result<()> {
 fn write_all(dir: &Path, files: &[(String, String)]) -> anyhow::Result<()> {
     for (name, text) in files {
         let path = dir.join(name);
-        let failed = || format!("cannot write {}", path.display());
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).with_context(failed)?;
-        }
-        fs::write(&path, text).with_context(failed)?;
+        write_new(&path, 0o666, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
 }

@@ -59,7 +59,7 @@ pub(super) const EXAMPLE: &str = "Example: TELEGRAM_BOT_TOKEN=… cofferdam serv
 
 /// Serves under a configuration; `load` reads it anew.
 pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
-    let outside = prepare::open_outside(config, PreparePurpose::Serve)?;
+    let outside = prepare::open_outside(config, PreparePurpose::Serve).map_err(|(_, error)| error)?;
     let OpenedOutside { channels, answering, voice, lock: _lock, monitor, catalog } = outside;
     let watched = gateway::channels(config);
     let attaching = attaching::listen(config).inspect_err(|error| {
@@ -85,7 +85,7 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
             tracing::error!(tool = name, "unavailable: {why}");
         }
     }
-    let store = prepare::open_inside(&gateway, config, &catalog)?;
+    let store = prepare::open_inside(&gateway, config, &catalog).map_err(|(_, error)| error)?;
     let provider = answering.provider.clone();
     let served_store = store.clone();
     let settings = channel_settings(config, &gateway, &store, answering, &catalog);

@@ -2,7 +2,7 @@
 //! anything.
 
 use super::super::errors::{describe_error, error_with_place};
-use super::super::serve::prepare::{self, FailedStep, PrepareStep};
+use super::super::serve::prepare::{self, PrepareStep};
 use super::finding::{DoctorFinding, Severity, look_as};
 use crate::config::Config;
 use crate::gateway::GatewayError;
@@ -25,7 +25,7 @@ pub(super) fn look(
     registry: Option<&Registry>,
     findings: &mut Vec<DoctorFinding>,
 ) -> ServeReport {
-    let Err(FailedStep { step, error }) = prepare::look(config, registry) else {
+    let Err((step, error)) = prepare::look(config, registry) else {
         return ServeReport { ready: true, reason: None };
     };
     let exposed = |cause: &(dyn std::error::Error + 'static)| {

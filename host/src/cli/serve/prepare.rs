@@ -35,22 +35,9 @@ pub(in crate::cli) enum PrepareStep {
     Database,
 }
 
-/// A step that fails; `serve` ends with it.
-#[derive(Debug)]
-pub(in crate::cli) struct FailedStep {
-    pub(in crate::cli) step: PrepareStep,
-    pub(in crate::cli) error: anyhow::Error,
-}
-
-impl From<FailedStep> for anyhow::Error {
-    fn from(refused: FailedStep) -> Self {
-        refused.error
-    }
-}
-
 /// Tells of an error in which step it came.
-fn failed<E: Into<anyhow::Error>>(step: PrepareStep) -> impl FnOnce(E) -> FailedStep {
-    move |error| FailedStep { step, error: error.into() }
+fn failed<E: Into<anyhow::Error>>(step: PrepareStep) -> impl FnOnce(E) -> (PrepareStep, anyhow::Error) {
+    move |error| (step, error.into())
 }
 
 /// What is taken before the process is confined.
@@ -68,7 +55,7 @@ pub(in crate::cli) struct OpenedOutside {
 pub(in crate::cli) fn open_outside(
     config: &Config,
     purpose: PreparePurpose,
-) -> Result<OpenedOutside, FailedStep> {
+) -> Result<OpenedOutside, (PrepareStep, anyhow::Error)> {
     if config.telegram.is_none() && config.discord.is_none() {
         return Err(failed(PrepareStep::Channel)(anyhow!(
             "no channel is configured; run `cofferdam init` and fill in [channels.telegram] or [channels.discord] of {FILE_NAME}"
@@ -107,7 +94,7 @@ pub(super) fn open_inside(
     gateway: &Gateway,
     config: &Config,
     catalog: &Catalog,
-) -> Result<Store, FailedStep> {
+) -> Result<Store, (PrepareStep, anyhow::Error)> {
     let registry = gateway.toolbox.registry();
     check_groups(config, registry).map_err(failed(PrepareStep::Groups))?;
     check_workflows(config, registry, catalog).map_err(failed(PrepareStep::Workflows))?;
@@ -132,7 +119,10 @@ fn check_workflows(config: &Config, registry: &Registry, catalog: &Catalog) -> a
 
 /// Looks whether `serve` would come to its first poll; `registry` has the tools as it would load
 /// them, if it could.
-pub(in crate::cli) fn look(config: &Config, registry: Option<&Registry>) -> Result<(), FailedStep> {
+pub(in crate::cli) fn look(
+    config: &Config,
+    registry: Option<&Registry>,
+) -> Result<(), (PrepareStep, anyhow::Error)> {
     let OpenedOutside { catalog, .. } = open_outside(config, PreparePurpose::Look)?;
     Gateway::check_open(config).map_err(failed(PrepareStep::Gateway))?;
     if let Some(registry) = registry {

@@ -16,18 +16,12 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
+// Whose reply they go with.
+#[command(group(clap::ArgGroup::new("target").args(["session", "request"]).required(true)))]
 pub(super) struct Arguments {
     /// The files, as they are now
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    #[command(flatten)]
-    to: AttachTarget,
-}
-
-/// Whose reply they go with.
-#[derive(Debug, clap::Args)]
-#[group(required = true, multiple = false)]
-struct AttachTarget {
     /// The request that is being answered in this session
     #[arg(long, value_name = "ID")]
     session: Option<String>,
@@ -42,10 +36,9 @@ being answered there, or a file is over a limit of replies; 2 usage or configura
 
 pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
     let mut files = arguments.files.iter().map(|file| open(file)).collect::<anyhow::Result<Vec<_>>>()?;
-    let AttachTarget { session, request } = &arguments.to;
     let asked = AttachRequest {
-        session: session.clone(),
-        request: request.clone(),
+        session: arguments.session.clone(),
+        request: arguments.request.clone(),
         say: None,
         files: files.iter().map(|(file, _)| file.clone()).collect(),
     };

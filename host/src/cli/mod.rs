@@ -51,8 +51,12 @@ use tracing::Level;
 #[derive(Debug, Parser)]
 #[command(name = "cofferdam", version, max_term_width = 100, after_help = EXIT_CODES, disable_help_subcommand = true)]
 struct Cli {
-    #[command(flatten)]
-    global: Global,
+    /// The configuration [default: ./cofferdam.toml, else the user's, else built-in defaults]
+    #[arg(long, global = true, value_name = "FILE", env = "COFFERDAM_CONFIG")]
+    config: Option<PathBuf>,
+    /// The folder that holds shared/, tmp/ and vault/, instead of the configured one
+    #[arg(long, global = true, value_name = "DIR", env = "COFFERDAM_WORKSPACE")]
+    workspace: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
 }
@@ -72,16 +76,6 @@ read is in force; 2 it was refused, and everything is as it was; 3 no gateway ru
 reload --config /etc/cofferdam/cofferdam.toml";
 
 const DOCTOR_EXAMPLE: &str = "Example: cofferdam doctor --json | jq .findings";
-
-#[derive(Debug, Args)]
-struct Global {
-    /// The configuration [default: ./cofferdam.toml, else the user's, else built-in defaults]
-    #[arg(long, global = true, value_name = "FILE", env = "COFFERDAM_CONFIG")]
-    config: Option<PathBuf>,
-    /// The folder that holds shared/, tmp/ and vault/, instead of the configured one
-    #[arg(long, global = true, value_name = "DIR", env = "COFFERDAM_WORKSPACE")]
-    workspace: Option<PathBuf>,
-}
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -280,7 +274,7 @@ fn has_lost_reader(out: &impl AsFd) -> bool {
 
 fn run(cli: Cli) -> anyhow::Result<Exit> {
     let without_config = match &cli.command {
-        Command::Init(arguments) => Some(init::run(arguments, cli.global.config.as_deref())),
+        Command::Init(arguments) => Some(init::run(arguments, cli.config.as_deref())),
         Command::ConfineCheck(arguments) => Some(confine_check::run(arguments)),
         Command::Wit { dir } => Some(wit::run(dir, &mut stdout())),
         Command::Tool(command) => command.run_bare(),
@@ -292,8 +286,8 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     }
     let environment = environment()?;
     let variables = cli.command.settings().map(workflow::RunSettings::variables).unwrap_or_default();
-    let flags = Flags { workspace: cli.global.workspace.clone(), variables };
-    let config = Config::load(cli.global.config.as_deref(), &flags, &environment)?;
+    let flags = Flags { workspace: cli.workspace.clone(), variables };
+    let config = Config::load(cli.config.as_deref(), &flags, &environment)?;
     log::configure(&config.log);
     // The same file, flags and environment, also where others have appeared since.
     let load = move |config: &Config| Config::load(config.file.as_deref(), &flags, &environment);

@@ -2,7 +2,6 @@
 //! way of a real one up to its permit, which is dropped: nothing runs, and nothing is audited.
 
 use super::super::{Exit, Output, call};
-use super::PolicyChoice;
 use crate::config::Config;
 use crate::gateway;
 use cofferdam_agent::tools::{RefusedCall, RegisteredTool, Registry};
@@ -12,19 +11,9 @@ use cofferdam_review::explain::{Explained, explain};
 use cofferdam_review::mend::{self, Remedy, Suggestion};
 use serde_json::{Value, json};
 use std::io::Write;
+use std::path::Path;
 
 mod text;
-
-#[derive(Debug, clap::Args)]
-#[command(after_help = super::EXPLAIN_EXAMPLE)]
-pub(in crate::cli) struct Arguments {
-    #[command(flatten)]
-    call: call::TypedCall,
-    #[command(flatten)]
-    from: PolicyChoice,
-    #[command(flatten)]
-    output: Output,
-}
 
 #[derive(Default)]
 struct Explanation<'a> {
@@ -43,11 +32,17 @@ struct Explanation<'a> {
     suggestions: Vec<Suggestion>,
 }
 
-pub(super) fn run(config: &Config, arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Exit> {
-    let dir = arguments.from.dir(config);
+/// Explains a call under the policies of a folder; without one under the embedded ones.
+pub(super) fn run(
+    config: &Config,
+    typed: &call::TypedCall,
+    dir: Option<&Path>,
+    output: Output,
+    out: &mut dyn Write,
+) -> anyhow::Result<Exit> {
     let (policies, registry) = gateway::review(config, dir)?;
-    let answer = answer(&policies, &registry, &arguments.call)?;
-    if arguments.output.json {
+    let answer = answer(&policies, &registry, typed)?;
+    if output.json {
         writeln!(out, "{}", answer.to_json())?;
     } else {
         text::write(&answer, dir.is_none(), out)?;

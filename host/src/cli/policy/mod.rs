@@ -8,6 +8,7 @@ mod export;
 mod report;
 mod show;
 
+use super::call::TypedCall;
 use super::{Exit, Output};
 use crate::config::Config;
 use crate::gateway;
@@ -33,7 +34,14 @@ pub(super) enum Command {
     /// Says whether exactly this call would be permitted, by which lines, and what would have to
     /// change
     #[command(after_help = EXPLAIN_EXAMPLE)]
-    Explain(explain::Arguments),
+    Explain {
+        #[command(flatten)]
+        call: TypedCall,
+        #[command(flatten)]
+        from: PolicyChoice,
+        #[command(flatten)]
+        output: Output,
+    },
     /// Compares two folders by what they allow; exit 3 when the second allows more
     #[command(after_help = DIFF_EXAMPLE)]
     Diff {
@@ -110,7 +118,9 @@ pub(super) fn run(config: &Config, command: Command) -> anyhow::Result<Exit> {
         Command::Check { dir, output } => {
             check::run(config, dir.as_deref().or(config.policies_dir.as_deref()), output, &mut out)
         }
-        Command::Explain(arguments) => explain::run(config, &arguments, &mut out),
+        Command::Explain { call, from, output } => {
+            explain::run(config, &call, from.dir(config), output, &mut out)
+        }
         Command::Diff { old, new, output } => diff::run(&old, &new, output, &mut out),
         Command::Show { tool, from, output } => {
             let policies =

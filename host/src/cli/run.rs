@@ -200,6 +200,6 @@ impl RunHost {
     fn executor(&self, config: &Config, stop: CancellationToken, approvals: &RunApprovals) -> Executor {
         let (provider, kept) = (self.answering.provider.clone(), (&self.store, None));
         let executor = serve::workflows::executor(config, &self.gateway, provider, kept, &stop);
-        Executor { approver: approvals.approver(), ..executor }
+        Executor { approver: approvals.approver.clone(), ..executor }
     }
 }

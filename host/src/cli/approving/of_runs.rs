@@ -12,36 +12,24 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 use tokio::io::BufReader;
 
-pub(in crate::cli) enum RunApprovals {
-    /// Each call that its policy asks about is refused.
-    Nobody,
-    /// Each is approved, and told.
-    AtOnce,
-    /// Each is asked about.
-    Terminal(Box<TerminalQuestions>),
+pub(in crate::cli) struct RunApprovals {
+    /// What calls are asked through; none where each that its policy asks about is refused.
+    pub(in crate::cli) approver: Option<Arc<dyn Approver>>,
+    /// What it asks at the terminal.
+    questions: Option<TerminalQuestions>,
 }
 
 impl RunApprovals {
     /// The one who is here. Legal within a runtime.
     pub(in crate::cli) fn new(config: &Config, approve: bool) -> Result<Self, StoreError> {
-        let is_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-        Ok(match (approve, is_terminal) {
-            (true, _) => Self::AtOnce,
-            (false, true) => {
-                let (store, expires) = (Store::in_memory()?, config.approvals.expires);
-                Self::Terminal(Box::new(TerminalQuestions::new(store, expires, 0)))
-            }
-            (false, false) => Self::Nobody,
-        })
-    }
-
-    /// What calls are asked through.
-    pub(in crate::cli) fn approver(&self) -> Option<Arc<dyn Approver>> {
-        match self {
-            Self::Nobody => None,
-            Self::AtOnce => Some(Arc::new(ApproveAll)),
-            Self::Terminal(questions) => Some(questions.approver()),
+        if approve {
+            return Ok(Self { approver: Some(Arc::new(ApproveAll)), questions: None });
         }
+        if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+            return Ok(Self { approver: None, questions: None });
+        }
+        let questions = TerminalQuestions::new(Store::in_memory()?, config.approvals.expires, 0);
+        Ok(Self { approver: Some(questions.approver()), questions: Some(questions) })
     }
 
     /// What `running` comes to, while its questions are asked.
@@ -49,7 +37,7 @@ impl RunApprovals {
         self,
         running: impl Future<Output = T>,
     ) -> std::io::Result<T> {
-        let Self::Terminal(mut questions) = self else { return Ok(running.await) };
+        let Some(mut questions) = self.questions else { return Ok(running.await) };
         let mut lines = TypedLines::into(BufReader::new(tokio::io::stdin()));
         questions
             .run_while_asking(running, &mut StreamedAnswer::nothing(), &mut std::io::stderr(), &mut lines)

@@ -10,22 +10,17 @@ use cofferdam_confine::{ConfinementMode, Report};
 use cofferdam_policy::spell_word;
 use cofferdam_warden::sandbox::workers::{WORKER_BYTES, WORKER_SHA256};
 use serde::Serialize;
+use serde_json::{Value, json};
 use std::process::{Command, Stdio};
 
 #[derive(Serialize)]
 pub(super) struct Isolation {
     require: bool,
-    worker: WorkerProgram,
+    /// The program that guests run in, as it is embedded in this one: its `sha256` and `bytes`.
+    worker: Value,
     /// What is in force in each kind of process, in the order of [`KINDS`].
     pub(super) reports: Vec<Report>,
     attempts: Vec<TrialAttempt>,
-}
-
-/// The program that guests run in, as it is embedded in this one.
-#[derive(Serialize)]
-struct WorkerProgram {
-    sha256: &'static str,
-    bytes: usize,
 }
 
 #[derive(Serialize)]
@@ -44,7 +39,7 @@ const KINDS: [ConfinementMode; 3] =
 pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> anyhow::Result<Isolation> {
     let require = config.isolation.require;
     let weight = if require { Severity::Problem } else { Severity::Notice };
-    let worker = WorkerProgram { sha256: WORKER_SHA256, bytes: WORKER_BYTES };
+    let worker = json!({ "sha256": WORKER_SHA256, "bytes": WORKER_BYTES });
     let mut found = Isolation { require, worker, reports: Vec::new(), attempts: Vec::new() };
     let mut finding = |weight, what: String, mend: &str| {
         findings.push(DoctorFinding { section: "isolation", weight, what, mend: mend.to_owned() });
@@ -104,8 +99,8 @@ impl Isolation {
     pub(super) fn tell(&self, line: &mut impl FnMut(String)) {
         let required = if self.require { "required" } else { "not required" };
         line(format!("isolation: {required}"));
-        let WorkerProgram { sha256, bytes } = self.worker;
-        line(format!("  guests run in a program of its own, {} KiB, sha256 {sha256}", bytes / 1024));
+        let kib = WORKER_BYTES / 1024;
+        line(format!("  guests run in a program of its own, {kib} KiB, sha256 {WORKER_SHA256}"));
         for report in &self.reports {
             line(format!("  {report}"));
             let of_it = || self.attempts.iter().filter(|attempt| attempt.who == report.who);

@@ -122,7 +122,7 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
         let runs = WorkflowService::new(following, offered, given, state_dir);
         let found = services.runs.clone();
         found.begin_with(Arc::new(runs.clone()));
-        let (renewals, renewing) = Renewals::new();
+        let (renewals, of_telegram, of_discord) = Renewals::new();
         let mut beside = beside;
         let reloading = Reloading {
             load,
@@ -154,7 +154,8 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
         }
         services.presence.note_begin();
         // Polled with the channels, and not after them: what it is at gets a moment to end.
-        let (served, ()) = tokio::join!(channels.serve(services, renewing, stop.clone()), runs.run());
+        let (served, ()) =
+            tokio::join!(channels.serve(services, of_telegram, of_discord, stop.clone()), runs.run());
         found.close();
         served
     });

@@ -22,17 +22,13 @@ pub(super) struct Renewals {
     discord: mpsc::Sender<Renewal<discord::Config>>,
 }
 
-/// Where the channels get them from.
-pub(super) struct Renewing {
-    telegram: mpsc::Receiver<Renewal<telegram::Config>>,
-    discord: mpsc::Receiver<Renewal<discord::Config>>,
-}
-
 impl Renewals {
-    pub(super) fn new() -> (Self, Renewing) {
-        let (to_telegram, telegram) = mpsc::channel(1);
-        let (to_discord, discord) = mpsc::channel(1);
-        (Self { telegram: to_telegram, discord: to_discord }, Renewing { telegram, discord })
+    /// Also where Telegram and Discord get them from.
+    pub(super) fn new()
+    -> (Self, mpsc::Receiver<Renewal<telegram::Config>>, mpsc::Receiver<Renewal<discord::Config>>) {
+        let (telegram, of_telegram) = mpsc::channel(1);
+        let (discord, of_discord) = mpsc::channel(1);
+        (Self { telegram, discord }, of_telegram, of_discord)
     }
 
     /// Brings a configuration into force on every channel that is configured, with what they share;
@@ -75,7 +71,8 @@ impl Channels {
     pub(super) async fn serve(
         self,
         services: Services,
-        renewing: Renewing,
+        of_telegram: mpsc::Receiver<Renewal<telegram::Config>>,
+        of_discord: mpsc::Receiver<Renewal<discord::Config>>,
         stop: CancellationToken,
     ) -> anyhow::Result<()> {
         // The one line of each that says the channel is up.
@@ -83,12 +80,12 @@ impl Channels {
         let (discords, stops) = (services.clone(), stop.clone());
         let telegram = async {
             let Some(bot) = self.telegram else { return Ok(()) };
-            let served = telegram::serve(bot, services, announce, renewing.telegram, stop.clone()).await;
+            let served = telegram::serve(bot, services, announce, of_telegram, stop.clone()).await;
             served.inspect_err(|_| stop.cancel()).map_err(anyhow::Error::from)
         };
         let discord = async {
             let Some(bot) = self.discord else { return Ok(()) };
-            let served = discord::serve(bot, discords, announce, renewing.discord, stops.clone()).await;
+            let served = discord::serve(bot, discords, announce, of_discord, stops.clone()).await;
             served.inspect_err(|_| stops.cancel()).map_err(anyhow::Error::from)
         };
         // A channel's loop that has much to do keeps no other one from its own.

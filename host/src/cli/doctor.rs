@@ -20,7 +20,7 @@ mod serving;
 mod voice;
 mod words;
 
-use super::Exit;
+use super::{Exit, Output};
 use crate::config::{Config, Setting};
 use crate::gateway::{self, GatewayError};
 use cofferdam_agent::tools::Registry;
@@ -41,17 +41,6 @@ use serving::ServeReport;
 use std::io::Write;
 use std::path::PathBuf;
 use voice::VoiceReport;
-
-#[derive(Debug, clap::Args)]
-pub(super) struct Arguments {
-    /// Contacts nobody: neither the bot's token nor the model nor the clock is checked
-    #[arg(long)]
-    offline: bool,
-    #[command(flatten)]
-    output: super::Output,
-    #[command(flatten)]
-    pub(super) settings: super::workflow::RunSettings,
-}
 
 /// What `--json` prints. The shape is stable: keys are added, never changed.
 #[derive(Serialize)]
@@ -89,14 +78,15 @@ struct ToolReport {
     available: bool,
 }
 
-pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
+/// Looks at everything; contacts nobody if `offline`.
+pub(super) fn run(config: &Config, offline: bool, output: Output) -> anyhow::Result<Exit> {
     let mut findings = Vec::new();
     // Answered while the rest is looked at.
-    let asked = network::ask(config, arguments.offline, &mut findings);
+    let asked = network::ask(config, offline, &mut findings);
     // Before anything is made.
     let places = places::look(config, &mut findings);
     let tenants = places::tenants(places::MEASURING_MAX, config, &mut findings);
-    let leftovers = leftovers::look(config, arguments.offline, &mut findings);
+    let leftovers = leftovers::look(config, offline, &mut findings);
     let people = people::look(config, &mut findings);
     let chain = chain::begin(config);
     let isolation = isolation::look(config, &mut findings)?;
@@ -133,7 +123,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         serve,
     };
     let mut out = super::stdout();
-    let told = match arguments.output.json {
+    let told = match output.json {
         true => serde_json::to_string(&diagnosis)? + "\n",
         false => words::format_diagnosis(&diagnosis),
     };

@@ -109,7 +109,15 @@ enum Command {
     Audit(audit::Command),
     /// Looks at the whole installation; exit 3 names each problem and what mends it
     #[command(after_help = DOCTOR_EXAMPLE)]
-    Doctor(doctor::Arguments),
+    Doctor {
+        /// Contacts nobody: neither the bot's token nor the model nor the clock is checked
+        #[arg(long)]
+        offline: bool,
+        #[command(flatten)]
+        output: Output,
+        #[command(flatten)]
+        settings: workflow::RunSettings,
+    },
     /// Says what the running gateway is doing; exit 3 when none runs, or it cannot answer
     #[command(after_help = STATUS_EXAMPLE)]
     Status(Output),
@@ -173,8 +181,7 @@ impl Command {
     /// What its flags say about the configuration.
     fn settings(&self) -> Option<&workflow::RunSettings> {
         match self {
-            Self::Serve(settings) => Some(settings),
-            Self::Doctor(arguments) => Some(&arguments.settings),
+            Self::Serve(settings) | Self::Doctor { settings, .. } => Some(settings),
             Self::Run(arguments) => Some(&arguments.settings),
             Self::Workflow(workflow::Command::Check(arguments)) => Some(&arguments.settings),
             _ => None,
@@ -307,7 +314,7 @@ fn command(command: Command, config: &Config, load: serve::Load) -> anyhow::Resu
         Command::Tools(output) => tools::run(config, output),
         Command::Policy(command) => policy::run(config, command),
         Command::Audit(command) => audit::run(config, command),
-        Command::Doctor(arguments) => doctor::run(config, &arguments),
+        Command::Doctor { offline, output, .. } => doctor::run(config, offline, output),
         Command::Status(output) => status::run(config, output),
         Command::Store(command) => store::run(config, &command),
         Command::Reload => reload::run(config),

@@ -1,37 +1,24 @@
 //! How a secret may be written where it is shown: as it is, in URLs, in JSON, and in HTML.
 
-/// How a writer of JSON spells what it need not escape.
-struct JsonWriter {
-    /// Characters that it spells as `\u00XX`.
-    hex: &'static str,
-    /// Whether it does so with all beyond ASCII.
-    is_ascii: bool,
-    /// Whether it puts a backslash before a `/`.
-    escapes_slash: bool,
-    /// Whether its digits are `AF` or `af`.
-    is_upper: bool,
-}
-
-const fn writer(hex: &'static str, is_ascii: bool, escapes_slash: bool, is_upper: bool) -> JsonWriter {
-    JsonWriter { hex, is_ascii, escapes_slash, is_upper }
-}
-
-/// Writers that servers use. All that can be combined would be too many, and most secrets are
-/// alike in most of these.
-const JSON_WRITERS: &[JsonWriter] = &[
+/// How writers of JSON spell what they need not escape, by what servers use. All that can be
+/// combined would be too many, and most secrets are alike in most of these.
+///
+/// Each is the characters that it spells as `\u00XX`, whether it does so with all beyond ASCII,
+/// whether it puts a backslash before a `/`, and whether its digits are `AF` instead of `af`.
+const JSON_WRITERS: &[(&str, bool, bool, bool)] = &[
     // Most.
-    writer("", false, false, false),
+    ("", false, false, false),
     // Python.
-    writer("", true, false, false),
+    ("", true, false, false),
     // PHP, with JSON_UNESCAPED_UNICODE and without.
-    writer("", false, true, false),
-    writer("", true, true, false),
+    ("", false, true, false),
+    ("", true, true, false),
     // Go; Gson.
-    writer("<>&", false, false, false),
-    writer("<>&='", false, false, false),
+    ("<>&", false, false, false),
+    ("<>&='", false, false, false),
     // System.Text.Json, and those that do the same in small letters.
-    writer("\"&'+<>`", true, false, true),
-    writer("\"&'+<>`", true, false, false),
+    ("\"&'+<>`", true, false, true),
+    ("\"&'+<>`", true, false, false),
 ];
 
 /// How writers of HTML and XML spell `"` and `'`.
@@ -49,7 +36,7 @@ pub(super) fn forms(secret: &str) -> Vec<String> {
     let mut forms = vec![secret.to_owned()];
     forms.push(url(secret, |b| format!("%{b:02X}")));
     forms.push(url(secret, |b| format!("%{b:02x}")));
-    forms.extend(JSON_WRITERS.iter().map(|writer| json(secret, writer)));
+    forms.extend(JSON_WRITERS.iter().map(|writer| json(secret, *writer)));
     forms.extend(HTML_QUOTES.iter().map(|quotes| html(secret, *quotes)));
     forms.sort_unstable();
     forms.dedup();
@@ -61,17 +48,17 @@ fn url(secret: &str, digits: fn(u8) -> String) -> String {
     secret.bytes().map(|b| if plain(b) { char::from(b).to_string() } else { digits(b) }).collect()
 }
 
-fn json(secret: &str, writer: &JsonWriter) -> String {
+fn json(secret: &str, (hex, is_ascii, escapes_slash, is_upper): (&str, bool, bool, bool)) -> String {
     let one = |c: char| -> String {
-        if writer.hex.contains(c) || (writer.is_ascii && !c.is_ascii()) {
+        if hex.contains(c) || (is_ascii && !c.is_ascii()) {
             let mut units = [0; 2];
-            let digits = |unit: &u16| match writer.is_upper {
+            let digits = |unit: &u16| match is_upper {
                 true => format!("\\u{unit:04X}"),
                 false => format!("\\u{unit:04x}"),
             };
             return c.encode_utf16(&mut units).iter().map(digits).collect();
         }
-        if c == '/' && writer.escapes_slash {
+        if c == '/' && escapes_slash {
             return "\\/".to_owned();
         }
         let quoted = serde_json::Value::from(c.to_string()).to_string();

@@ -5,7 +5,7 @@
 
 use crate::assert_plain;
 use cofferdam_core::json::{Whole, parse_strict};
-use cofferdam_core::schema::{Schema, StepBudget, ValueRefusal};
+use cofferdam_core::schema::{Schema, ValueRefusal};
 use cofferdam_policy::PolicySet;
 use cofferdam_policy::schema::{Leaf, leaves};
 use cofferdam_policy::{ArgumentClass, ToolPolicy};
@@ -50,7 +50,7 @@ pub fn schemas(data: &[u8]) {
     classified(&found, &schema);
     let Ok(ours) = Schema::compile(&schema) else { return };
     let Ok(arguments) = parse_strict(arguments) else { return };
-    let checked = ours.check(&arguments, StepBudget::steps(STEPS));
+    let checked = ours.check(&arguments, STEPS);
     if let Err(refusal) = &checked {
         assert_plain(&refusal.to_string());
     }

@@ -9,7 +9,6 @@ use crate::requests::DirectAnswer;
 use crate::server::{ServerState, client_key, is_stateless, take_raw_arguments};
 use cofferdam_agent::tools::{Approver, CallRequest, follow_work};
 use cofferdam_core::id::TurnId;
-use cofferdam_core::schema::StepBudget;
 use cofferdam_core::text::{about, one_line};
 use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
 use cofferdam_warden::attachments::Attachments;
@@ -133,7 +132,7 @@ impl ServerState {
             tracing::warn!("not sent, since an MCP call has no reply: {name} ({}, {size})", file.mime_type);
         }
         if let Some(schema) = self.offer.result_schema(tool)
-            && let Err(unfit) = schema.check(&result, StepBudget::steps(RESULT_STEPS))
+            && let Err(unfit) = schema.check(&result, RESULT_STEPS)
         {
             let said = format!(
                 "{tool} answered something else than its own schema promises, and nothing of that is told; what it \

@@ -3,7 +3,7 @@
 
 use super::sources::{Sources, component_bytes};
 use cofferdam_core::counts::COUNTS;
-use cofferdam_core::schema::{Mismatch, Schema, SchemaError, SchemaFinding, StepBudget, ValueRefusal};
+use cofferdam_core::schema::{Mismatch, STEPS_MAX, Schema, SchemaError, SchemaFinding, ValueRefusal};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{Description, ErrorCode, ToolError, ToolName, wire_name};
 use cofferdam_policy::{ArgumentClass, Imports, PolicyProblem, PolicySet, ToolPolicy};
@@ -187,7 +187,7 @@ impl RegisteredTool {
         stopped: &dyn Fn() -> Option<ToolError>,
     ) -> Result<(), ToolError> {
         let is_stopped = || stopped().is_some();
-        let Err(mut refusal) = self.schema.check(arguments, StepBudget::new(&is_stopped)) else {
+        let Err(mut refusal) = self.schema.check_until(arguments, STEPS_MAX, &is_stopped) else {
             return Ok(());
         };
         if let (ValueRefusal::Stopped, Some(why)) = (&refusal, stopped()) {

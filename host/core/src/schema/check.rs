@@ -3,7 +3,7 @@
 use super::finding::{SchemaFinding, ValueRefusal};
 use super::node::{NodeId, NumberRules, SchemaNode, TextRules, ValueRules};
 use super::number::{Num, is_multiple};
-use super::{DEPTH_MAX, FINDINGS_MAX, STEPS_MAX, Schema, words};
+use super::{DEPTH_MAX, FINDINGS_MAX, Schema, words};
 use serde_json::{Number, Value};
 use std::cmp::Ordering;
 
@@ -12,26 +12,6 @@ use std::cmp::Ordering;
 pub(super) const VISIT: u64 = 16;
 /// Steps between two looks at whether the check is still wanted: about a millisecond.
 const LOOK: u64 = 1 << 20;
-
-/// What one check may use.
-pub struct StepBudget<'a> {
-    steps: u64,
-    stopped: &'a dyn Fn() -> bool,
-}
-
-impl StepBudget<'static> {
-    /// This many steps, however long they take.
-    pub fn steps(steps: u64) -> Self {
-        Self { steps, stopped: &|| false }
-    }
-}
-
-impl<'a> StepBudget<'a> {
-    /// [`STEPS_MAX`] steps, given up once `stopped` says so.
-    pub fn new(stopped: &'a dyn Fn() -> bool) -> Self {
-        Self { steps: STEPS_MAX, stopped }
-    }
-}
 
 /// What ends a check without an answer.
 #[derive(Debug)]
@@ -56,12 +36,24 @@ pub(super) struct Check<'a> {
 }
 
 impl Schema {
-    /// Whether the value fits.
+    /// Whether the value fits, in at most so many steps.
     ///
     /// # Errors
-    /// [`ValueRefusal`]: the first problems with their places, or that the budget does not suffice.
-    pub fn check(&self, value: &Value, budget: StepBudget<'_>) -> Result<(), ValueRefusal> {
-        let StepBudget { steps, stopped } = budget;
+    /// [`ValueRefusal`]: the first problems with their places, or that the steps do not suffice.
+    pub fn check(&self, value: &Value, steps: u64) -> Result<(), ValueRefusal> {
+        self.check_until(value, steps, &|| false)
+    }
+
+    /// The same, given up once `stopped` says so.
+    ///
+    /// # Errors
+    /// As those of [`Schema::check`].
+    pub fn check_until(
+        &self,
+        value: &Value,
+        steps: u64,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<(), ValueRefusal> {
         let mut check = Check {
             nodes: &self.nodes,
             steps,

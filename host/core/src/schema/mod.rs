@@ -23,7 +23,6 @@ mod shape;
 mod tests;
 mod words;
 
-pub use check::StepBudget;
 pub use finding::{Mismatch, SchemaFinding, ValueRefusal};
 
 use node::SchemaNode;

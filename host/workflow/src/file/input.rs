@@ -2,7 +2,7 @@
 
 use crate::node::Node;
 use crate::problem::{FileFault, FileMark};
-use cofferdam_core::schema::{STEPS_MAX, Schema, StepBudget};
+use cofferdam_core::schema::{STEPS_MAX, Schema};
 use serde_json::{Map, Value};
 
 /// The input that a workflow takes.
@@ -66,7 +66,7 @@ pub(super) fn compile(schema: &Value, mark: FileMark, key: &str) -> Result<Schem
 
 /// Whether a value fits.
 pub(crate) fn check(schema: &Schema, value: &Value) -> Result<(), String> {
-    schema.check(value, StepBudget::steps(STEPS_MAX)).map_err(|refusal| refusal.to_string())
+    schema.check(value, STEPS_MAX).map_err(|refusal| refusal.to_string())
 }
 
 /// Puts defaults where properties are missing, in objects that are there.

@@ -8,7 +8,7 @@ mod rules;
 mod sending;
 
 use super::*;
-use cofferdam_core::schema::{Schema, StepBudget};
+use cofferdam_core::schema::Schema;
 use serde_json::json;
 use support::llm::{Call, Dialect, LlmServer, RequestRecord, Turn};
 
@@ -93,7 +93,7 @@ fn fits(world: &World, tool: &str, result: &Value) {
     let promised = &described.unwrap_or_else(|| panic!("{tool} is not there"))["result"];
     assert_eq!(promised["type"], "object", "{promised}");
     let schema = Schema::compile(promised).expect("a schema");
-    assert!(schema.check(result, StepBudget::steps(1_000_000)).is_ok(), "{tool}: {result}, {promised}");
+    assert!(schema.check(result, 1_000_000).is_ok(), "{tool}: {result}, {promised}");
 }
 
 /// The question whether a call may run, once it is asked.

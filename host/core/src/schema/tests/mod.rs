@@ -7,7 +7,7 @@ mod loading;
 mod oracle;
 mod words;
 
-use super::{STEPS_MAX, Schema, StepBudget, ValueRefusal};
+use super::{STEPS_MAX, Schema, ValueRefusal};
 use serde_json::Value;
 
 fn compiled(schema: &Value) -> Schema {
@@ -16,6 +16,6 @@ fn compiled(schema: &Value) -> Schema {
 
 /// Why a value is refused.
 fn refusal(schema: &Value, value: &Value) -> ValueRefusal {
-    let checked = compiled(schema).check(value, StepBudget::steps(STEPS_MAX));
+    let checked = compiled(schema).check(value, STEPS_MAX);
     checked.expect_err(&format!("{value} is refused by {schema}"))
 }

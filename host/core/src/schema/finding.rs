@@ -14,15 +14,22 @@ const PROBLEM_BYTES_MAX: usize = 400;
 pub(super) const ANY_TEXT: &str = "…";
 
 /// Why a value does not pass.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueRefusal {
     /// It does not fit; at least one problem, at most [`super::FINDINGS_MAX`].
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Unfit(Vec<SchemaFinding>),
     /// The schema takes more steps for this value than there are.
+    #[error(
+        "the tool's schema is too costly for these arguments: checking them takes more than {STEPS_MAX} \
+         steps; give fewer or shorter ones, or let the tool's author write a simpler schema"
+    )]
     TooCostly,
     /// Schema and value nest deeper than [`super::DEPTH_MAX`].
+    #[error("the arguments nest too deep for the tool's schema; give flatter ones")]
     TooDeep,
     /// Its time was over.
+    #[error("the time was over before the arguments were checked")]
     Stopped,
 }
 
@@ -85,28 +92,6 @@ impl fmt::Display for SchemaFinding {
                 write!(f, "{place} is missing; give e.g. {example}")
             }
             Mismatch::Missing { .. } => write!(f, "{place} is missing"),
-        }
-    }
-}
-
-impl fmt::Display for ValueRefusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unfit(findings) => {
-                for (n, finding) in findings.iter().enumerate() {
-                    write!(f, "{}{finding}", if n > 0 { "; " } else { "" })?;
-                }
-                Ok(())
-            }
-            Self::TooCostly => write!(
-                f,
-                "the tool's schema is too costly for these arguments: checking them takes more than {STEPS_MAX} \
-                 steps; give fewer or shorter ones, or let the tool's author write a simpler schema"
-            ),
-            Self::TooDeep => {
-                f.write_str("the arguments nest too deep for the tool's schema; give flatter ones")
-            }
-            Self::Stopped => f.write_str("the time was over before the arguments were checked"),
         }
     }
 }

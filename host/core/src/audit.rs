@@ -48,8 +48,16 @@ pub enum AuditEvent {
     Outcome(CallOutcome),
     /// A person was asked about a call, or what came of that.
     Approval(ApprovalRecord),
-    /// The operator let somebody in, or did not any more.
-    Access(AccessKind),
+    /// The operator let somebody in, or did not any more; on disk before it holds.
+    Access {
+        /// Who is served, or is not any more.
+        #[serde(flatten)]
+        person: Caller,
+        /// Which of the two.
+        access: AccessChange,
+        /// Who decided it: channel and sender, `cli:1000`.
+        by: String,
+    },
     /// The configuration was read anew while the gateway ran.
     Reload(Reload),
     /// A guest asked a server for something, or was kept from it.
@@ -58,19 +66,15 @@ pub enum AuditEvent {
     Workflow(Workflow),
     /// A call is about to write to somebody; durable on disk before it does.
     Message(MessageRecord),
-    /// Other nodes of the same gateway told how far their chains are.
-    Heads(NodeHeads),
+    /// Other nodes of the same gateway told the last records of their chains: who changes one of
+    /// these chains has to change this one, too.
+    Heads {
+        /// By node, `SEQ:SHA256`. That of the chain's own node is there where the database had it
+        /// and the chain does not hold it.
+        heads: BTreeMap<String, String>,
+    },
     /// The line before this one was cut by a crash; this continues the chain without hiding it.
     Recovered(Recovered),
-}
-
-/// The last records of other nodes' chains, as those nodes told them: who changes one of these
-/// chains has to change this one, too.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NodeHeads {
-    /// By node, `SEQ:SHA256`. That of the chain's own node is there where the database had it and
-    /// the chain does not hold it.
-    pub heads: BTreeMap<String, String>,
 }
 
 /// A message that a call writes to somebody.
@@ -293,18 +297,6 @@ pub enum ApprovalState {
     Expired,
     /// The call ended before anybody answered.
     Withdrawn,
-}
-
-/// The operator let somebody in, or did not any more; on disk before it holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AccessKind {
-    /// Who is served, or is not any more.
-    #[serde(flatten)]
-    pub person: Caller,
-    /// Which of the two.
-    pub access: AccessChange,
-    /// Who decided it: channel and sender, `cli:1000`.
-    pub by: String,
 }
 
 /// What the operator decided about a person.

@@ -6,7 +6,7 @@ use super::{Exit, Output};
 use crate::config::{Config, FILE_NAME, Setting, SettingOrigin};
 use crate::gateway;
 use anyhow::{Context, bail};
-use cofferdam_core::audit::{AccessChange, AccessKind, AuditEvent};
+use cofferdam_core::audit::{AccessChange, AuditEvent};
 use cofferdam_core::id::Caller;
 use cofferdam_core::text::{escape_deceptive_json, one_line};
 use cofferdam_store::machine_now_ms;
@@ -164,7 +164,7 @@ fn configured_people(config: &Config) -> impl Iterator<Item = (&'static str, i64
 fn note(config: &Config, paired: &PairedPerson, access: AccessChange) -> anyhow::Result<()> {
     let person = Caller { channel: paired.channel.clone(), sender: paired.sender.clone() };
     let audit = gateway::open_audit(config)?;
-    let event = AuditEvent::Access(AccessKind { person, access, by: this_user("cli").to_string() });
+    let event = AuditEvent::Access { person, access, by: this_user("cli").to_string() };
     audit
         .append(event, Durability::Synced)
         .context("nothing was changed, since the audit cannot be written")?;

@@ -4,7 +4,7 @@
 //! for who takes its work over.
 
 use anyhow::Context as _;
-use cofferdam_core::audit::{AuditEvent, NodeHeads};
+use cofferdam_core::audit::AuditEvent;
 use cofferdam_store::{AuditHeads, Store};
 use cofferdam_warden::audit::{AuditError, AuditLog, Durability, Head};
 use std::collections::BTreeMap;
@@ -60,7 +60,7 @@ impl HeadExchange {
         let new: BTreeMap<_, _> =
             heads.iter().filter(is_new).map(|(node, head)| (node.clone(), head.clone())).collect();
         if !new.is_empty() {
-            let (audit, event) = (self.audit.clone(), AuditEvent::Heads(NodeHeads { heads: new }));
+            let (audit, event) = (self.audit.clone(), AuditEvent::Heads { heads: new });
             let seq = spawn_blocking(move || audit.append(event, Durability::Buffered))
                 .await
                 .context("the program stops")??;
@@ -127,7 +127,7 @@ impl HeadExchange {
         );
         if let Some(node) = self.audit.node() {
             let heads = [(node.to_owned(), head.clone())].into();
-            let (audit, event) = (self.audit.clone(), AuditEvent::Heads(NodeHeads { heads }));
+            let (audit, event) = (self.audit.clone(), AuditEvent::Heads { heads });
             spawn_blocking(move || audit.append(event, Durability::Buffered))
                 .await
                 .context("the program stops")??;

@@ -4,7 +4,7 @@
 //! intent has no verdict.
 
 use super::PathPattern;
-use cofferdam_core::audit::{AccessKind, AuditEvent, Effect, NetworkRequest, Record, VerdictKind, Workflow};
+use cofferdam_core::audit::{AuditEvent, Effect, NetworkRequest, Record, VerdictKind, Workflow};
 use cofferdam_core::id::SessionId;
 use cofferdam_core::tool::ErrorCode;
 use cofferdam_warden::audit::RecordFilter;
@@ -67,11 +67,11 @@ impl Filter {
             AuditEvent::Outcome(outcome) => (&outcome.facts, outcome.files.as_slice()),
             AuditEvent::Approval(approval) => (&approval.facts, &[][..]),
             AuditEvent::Message(message) => (&message.facts, message.files.as_slice()),
-            AuditEvent::Reload(_) | AuditEvent::Heads(_) | AuditEvent::Recovered(_) => {
+            AuditEvent::Reload(_) | AuditEvent::Heads { .. } | AuditEvent::Recovered(_) => {
                 let timeless = Self { since: None, before: None, ..self.clone() };
                 return timeless.is_empty();
             }
-            AuditEvent::Access(AccessKind { person, .. }) => {
+            AuditEvent::Access { person, .. } => {
                 return self.is_about_people() && self.matches_person(&person.channel, &person.sender);
             }
             // Who began the run or had it end.

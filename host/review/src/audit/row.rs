@@ -3,9 +3,8 @@
 
 use super::{name, outcome_word};
 use cofferdam_core::audit::{
-    AccessKind, ApprovalRecord, AttachRecord, AuditEvent, CallFacts, CallOutcome, Effect, EntryKind,
-    FileFacts, Intent, MessageRecord, MoveRecord, NetworkRequest, NodeHeads, Record, Recovered, Reload,
-    RemoveRecord, Workflow,
+    ApprovalRecord, AttachRecord, AuditEvent, CallFacts, CallOutcome, Effect, EntryKind, FileFacts, Intent,
+    MessageRecord, MoveRecord, NetworkRequest, Record, Recovered, Reload, RemoveRecord, Workflow,
 };
 use cofferdam_core::text::one_line;
 use cofferdam_policy::spell_word;
@@ -51,11 +50,14 @@ pub fn row(record: &Record) -> String {
         AuditEvent::Message(MessageRecord { facts, to, files, .. }) => {
             format!("message  {} to {}{}", describe_caller(facts), one_line(to, 80), all(files))
         }
-        AuditEvent::Access(access) => access_row(access),
+        AuditEvent::Access { person, access, by } => {
+            let who = one_line(&person.to_string(), 200);
+            format!("access   {who} {} by {}", spell_word(access), one_line(by, 80))
+        }
         AuditEvent::Workflow(workflow) => workflow_row(workflow),
         AuditEvent::Network(request) => network_row(request),
         AuditEvent::Reload(reload) => format!("reload   {}", describe_reload(reload)),
-        AuditEvent::Heads(NodeHeads { heads }) => {
+        AuditEvent::Heads { heads } => {
             let told = heads.iter().map(|(node, head)| {
                 let (seq, sha256) = head.split_once(':').unwrap_or((head, ""));
                 format!(" {} {} sha256 {}", one_line(node, 64), one_line(seq, 20), short(sha256))
@@ -67,11 +69,6 @@ pub fn row(record: &Record) -> String {
         }
     };
     format!("{} {:>6} {told}", one_line(&record.time, 40), record.seq)
-}
-
-fn access_row(AccessKind { person, access, by }: &AccessKind) -> String {
-    let who = one_line(&person.to_string(), 200);
-    format!("access   {who} {} by {}", spell_word(access), one_line(by, 80))
 }
 
 fn workflow_row(workflow: &Workflow) -> String {

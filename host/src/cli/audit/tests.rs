@@ -2,7 +2,7 @@
 
 use super::*;
 use clap::Parser;
-use cofferdam_core::audit::{AuditEvent, CallFacts, CallOutcome, GENESIS, Intent, NodeHeads, VerdictKind};
+use cofferdam_core::audit::{AuditEvent, CallFacts, CallOutcome, GENESIS, Intent, VerdictKind};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::text::is_deceptive;
 use cofferdam_core::tool::ErrorCode;
@@ -109,7 +109,7 @@ fn a_sound_log_and_its_head_are_told() {
 #[test]
 fn the_name_of_a_node_stays_on_its_line() {
     let told = BTreeMap::from([("b\u{1b}[2K\nc".to_owned(), format!("1:{GENESIS}"))]);
-    let (_of_log, path) = log(&[AuditEvent::Heads(NodeHeads { heads: told })]);
+    let (_of_log, path) = log(&[AuditEvent::Heads { heads: told }]);
     let dir = tempfile::tempdir().expect("a temporary directory");
     let folder = dir.path().join("node-a\n\u{1b}[2K\u{202e}");
     fs::create_dir(&folder).expect("writable");

@@ -354,11 +354,11 @@ fn check_nesting(event: &AuditEvent) -> Result<(), AuditError> {
         AuditEvent::Outcome(outcome) => &outcome.facts,
         AuditEvent::Approval(approval) => &approval.facts,
         AuditEvent::Message(message) => &message.facts,
-        AuditEvent::Access(_)
+        AuditEvent::Access { .. }
         | AuditEvent::Network(_)
         | AuditEvent::Reload(_)
         | AuditEvent::Workflow(_)
-        | AuditEvent::Heads(_)
+        | AuditEvent::Heads { .. }
         | AuditEvent::Recovered(_) => return Ok(()),
     };
     if fits(&facts.arguments, NESTING_MAX) { Ok(()) } else { Err(AuditError::TooDeep) }

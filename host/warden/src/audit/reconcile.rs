@@ -147,12 +147,12 @@ impl Reconcile<'_> {
                 }
                 AuditEvent::Outcome(_)
                 | AuditEvent::Approval(_)
-                | AuditEvent::Access(_)
+                | AuditEvent::Access { .. }
                 | AuditEvent::Message(_)
                 | AuditEvent::Reload(_)
                 | AuditEvent::Network(_)
                 | AuditEvent::Workflow(_)
-                | AuditEvent::Heads(_)
+                | AuditEvent::Heads { .. }
                 | AuditEvent::Recovered(_) => {}
             }
         }

@@ -78,7 +78,7 @@ impl AuditLog {
 /// every chain.
 fn head_of(record: &Record, node: &str) -> Option<Head> {
     match &record.event {
-        AuditEvent::Heads(told) => told.heads.get(node)?.parse::<Head>().ok().filter(|head| head.seq > 0),
+        AuditEvent::Heads { heads } => heads.get(node)?.parse::<Head>().ok().filter(|head| head.seq > 0),
         _ => None,
     }
 }

@@ -270,13 +270,13 @@ impl RecordCounts {
             }
             AuditEvent::Outcome(_)
             | AuditEvent::Approval(_)
-            | AuditEvent::Access(_)
+            | AuditEvent::Access { .. }
             | AuditEvent::Message(_)
             | AuditEvent::Reload(_)
             | AuditEvent::Network(_)
             | AuditEvent::Workflow(_) => {}
-            AuditEvent::Heads(told) => {
-                for (node, head) in &told.heads {
+            AuditEvent::Heads { heads } => {
+                for (node, head) in heads {
                     let Ok(head) = head.parse::<Head>() else { continue };
                     let furthest = self.others.entry(node.clone()).or_insert_with(Head::genesis);
                     if head.seq > furthest.seq {

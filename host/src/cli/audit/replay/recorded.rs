@@ -71,11 +71,11 @@ fn facts(record: &Record) -> Option<&CallFacts> {
         AuditEvent::Outcome(outcome) => Some(&outcome.facts),
         AuditEvent::Approval(approval) => Some(&approval.facts),
         AuditEvent::Message(_)
-        | AuditEvent::Access(_)
+        | AuditEvent::Access { .. }
         | AuditEvent::Reload(_)
         | AuditEvent::Network(_)
         | AuditEvent::Workflow(_)
-        | AuditEvent::Heads(_)
+        | AuditEvent::Heads { .. }
         | AuditEvent::Recovered(_) => None,
     }
 }

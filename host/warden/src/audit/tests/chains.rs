@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::audit::{ChainPlace, LandedCall, ToldHeads, verify, verify_told};
-use cofferdam_core::audit::NodeHeads;
 use cofferdam_core::tool::ErrorCode;
 use std::time::Duration;
 
@@ -121,7 +120,7 @@ fn a_head_that_another_node_has_recorded_shows_a_cut_and_a_change() {
     append(&b, intent(1));
     append(&b, intent(2));
     let head = b.confirm_head().expect("on the disk");
-    append(&a, AuditEvent::Heads(NodeHeads { heads: [("b".to_owned(), head.to_string())].into() }));
+    append(&a, AuditEvent::Heads { heads: [("b".to_owned(), head.to_string())].into() });
     let check = |log: &AuditLog, kept: &[Kept]| verify(LogSelection::Log(&log.path), kept).expect("readable");
     let Verification::Sound(report) = check(&a, &[]) else { panic!("it is sound") };
     assert_eq!(report.others, [("b".to_owned(), head.clone())].into());
@@ -141,7 +140,7 @@ fn a_head_that_another_node_has_recorded_shows_a_cut_and_a_change() {
 
 /// Has a node record how far another one is.
 fn tell(by: &AuditLog, node: &str, head: &Head) {
-    append(by, AuditEvent::Heads(NodeHeads { heads: [(node.to_owned(), head.to_string())].into() }));
+    append(by, AuditEvent::Heads { heads: [(node.to_owned(), head.to_string())].into() });
 }
 
 /// What is said of the chain of `b` beside what a node has recorded of it.

@@ -77,17 +77,12 @@ pub(super) struct Profile {
     limits: Limits,
     sha256: String,
     why: String,
-    places: ProfilePlaces,
-}
-
-/// Where a profile says what it says.
-struct ProfilePlaces {
-    why: SourceLocation,
-    mounts: SourceLocation,
-    access: Vec<SourceLocation>,
-    interfaces: Vec<SourceLocation>,
-    network: Option<NetworkPlace>,
-    limits: BTreeMap<&'static str, SourceLocation>,
+    why_at: SourceLocation,
+    mounts_at: SourceLocation,
+    access_at: Vec<SourceLocation>,
+    interfaces_at: Vec<SourceLocation>,
+    network_at: Option<NetworkPlace>,
+    limits_at: BTreeMap<&'static str, SourceLocation>,
 }
 
 impl ProfileFile {
@@ -96,23 +91,17 @@ impl ProfileFile {
         check_name(self.profile.get_ref()).map_err(|why| {
             source.problem_at(self.profile.span().start, &format!("the profile's name {why}"))
         })?;
-        let mut mounts: Vec<MountGrant> = Vec::new();
-        let mut places = ProfilePlaces {
-            why: source.place(&self.why),
-            mounts: source.place(&self.mounts),
-            access: Vec::new(),
-            interfaces: self.interfaces.iter().map(|interface| source.place(interface)).collect(),
-            network: self.network.as_ref().map(|network| NetworkPlace {
-                whole: source.place(network),
-                hosts: source.place(&network.get_ref().hosts),
-            }),
-            limits: self.limits.places(source),
-        };
+        let (mut mounts, mut access_at) = (Vec::<MountGrant>::new(), Vec::new());
+        let mounts_at = source.place(&self.mounts);
+        let network_at = self.network.as_ref().map(|network| NetworkPlace {
+            whole: source.place(network),
+            hosts: source.place(&network.get_ref().hosts),
+        });
         let network = self.network.map(|network| network.into_inner().check(source)).transpose()?;
         for mount in self.mounts.into_inner() {
             let at = mount.span().start;
             let MountLine { guest, access } = mount.into_inner();
-            places.access.push(source.place(&access));
+            access_at.push(source.place(&access));
             let mount = MountGrant { guest, access: access.into_inner() };
             if !MOUNTS.contains(&mount.guest.as_str()) {
                 return Err(source.problem_at(
@@ -135,6 +124,12 @@ impl ProfileFile {
         let limits = self.limits.to_limits(&Limits::CEILING, &Limits::CEILING, "the gateway", source)?;
         Ok(Profile {
             name: self.profile.into_inner(),
+            why_at: source.place(&self.why),
+            mounts_at,
+            access_at,
+            interfaces_at: self.interfaces.iter().map(|interface| source.place(interface)).collect(),
+            network_at,
+            limits_at: self.limits.places(source),
             grants: Grants {
                 mounts,
                 interfaces: self.interfaces.into_iter().map(Spanned::into_inner).collect(),
@@ -144,7 +139,6 @@ impl ProfileFile {
             limits,
             sha256: sha256_hex(source.text.as_bytes()),
             why: self.why.into_inner(),
-            places,
         })
     }
 }
@@ -285,7 +279,7 @@ impl ToolFile {
             // Not written by the tool and below the default: the profile says so.
             if limit != default
                 && let (false, Some(place)) =
-                    (places.contains_key(limit.name), profile.places.limits.get(limit.name))
+                    (places.contains_key(limit.name), profile.limits_at.get(limit.name))
             {
                 places.insert(limit.name, place.clone());
             }
@@ -296,15 +290,15 @@ impl ToolFile {
             safety: source.place(&self.safety),
             why: source.place(&self.why),
             profile_why: profile.why.clone(),
-            profile_why_at: profile.places.why.clone(),
-            mounts: profile.places.mounts.clone(),
-            access: profile.places.access.clone(),
-            interfaces: profile.places.interfaces.clone(),
-            network: profile.places.network.clone(),
+            profile_why_at: profile.why_at.clone(),
+            mounts: profile.mounts_at.clone(),
+            access: profile.access_at.clone(),
+            interfaces: profile.interfaces_at.clone(),
+            network: profile.network_at.clone(),
             limits: places,
             limits_table: self.limits.as_ref().map(|table| source.place(table)),
             profile_limits: profile.limits,
-            profile_limits_at: profile.places.limits.clone(),
+            profile_limits_at: profile.limits_at.clone(),
         };
         Ok((limits, origins))
     }

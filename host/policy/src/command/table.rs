@@ -43,19 +43,19 @@ impl CommandTable {
             problem(self.summary.span().start, said);
             Value::Null
         });
-        let arguments = ArgumentNames(&schema["properties"]);
+        let arguments = &schema["properties"];
         let elements = self.argv.get_ref();
         if !matches!(elements.first().map(Spanned::get_ref), Some(Element::Literal(_))) {
             let said = "argv does not begin with a text; the first element is the command's own name";
             problem(self.argv.span().start, said.into());
         }
         for element in elements {
-            if let Some(said) = arguments.problem(element.get_ref()) {
+            if let Some(said) = element_problem(element.get_ref(), arguments) {
                 problem(element.span().start, said);
             }
         }
         if let Some(stdin) = &self.stdin
-            && let Err(said) = arguments.has_type(&stdin.get_ref().from, &["string"])
+            && let Err(said) = check_type(arguments, &stdin.get_ref().from, &["string"])
         {
             problem(stdin.span().start, format!("stdin: {said}"));
         }
@@ -99,57 +99,48 @@ fn schema(tables: &toml::Table) -> Result<Value, String> {
     )
 }
 
-/// The arguments that there are, by name.
-struct ArgumentNames<'a>(&'a Value);
-
-impl ArgumentNames<'_> {
-    /// What is wrong with an element, if anything.
-    fn problem(&self, element: &Element) -> Option<String> {
-        const SCALARS: [&str; 4] = ["string", "integer", "number", "boolean"];
-        match element {
-            Element::Literal(text) => text.contains('\0').then(|| "argv has a NUL character".to_owned()),
-            Element::Flag { flag, when } => {
-                let said = format!("flag {flag:?} does not begin with \"-\"; write e.g. \"-i\"");
-                if !flag.starts_with('-') || flag.contains('\0') {
-                    return Some(said);
-                }
-                self.has_type(when, &["boolean"]).err()
+/// What is wrong with an element beside these arguments, if anything.
+fn element_problem(element: &Element, arguments: &Value) -> Option<String> {
+    const SCALARS: [&str; 4] = ["string", "integer", "number", "boolean"];
+    match element {
+        Element::Literal(text) => text.contains('\0').then(|| "argv has a NUL character".to_owned()),
+        Element::Flag { flag, when } => {
+            let said = format!("flag {flag:?} does not begin with \"-\"; write e.g. \"-i\"");
+            if !flag.starts_with('-') || flag.contains('\0') {
+                return Some(said);
             }
-            Element::Option { option, from } => {
-                let named = option.trim_start_matches('-');
-                if !option.starts_with('-') || named.is_empty() || option.contains(['=', '\0']) {
-                    return Some(format!(
-                        "option {option:?} is no name of one; write e.g. \"--glob\" or \"-g\""
-                    ));
-                }
-                self.has_type(from, &SCALARS).err()
+            check_type(arguments, when, &["boolean"]).err()
+        }
+        Element::Option { option, from } => {
+            let named = option.trim_start_matches('-');
+            if !option.starts_with('-') || named.is_empty() || option.contains(['=', '\0']) {
+                return Some(format!("option {option:?} is no name of one; write e.g. \"--glob\" or \"-g\""));
             }
-            Element::From { from } => self.has_type(from, &SCALARS).err(),
-            Element::Each { each } => self.has_type(each, &["array"]).err(),
+            check_type(arguments, from, &SCALARS).err()
         }
+        Element::From { from } => check_type(arguments, from, &SCALARS).err(),
+        Element::Each { each } => check_type(arguments, each, &["array"]).err(),
     }
+}
 
-    /// Refuses an argument that does not exist, or that its schema lets be something else.
-    fn has_type(&self, name: &str, types: &[&str]) -> Result<(), String> {
-        let shown = one_line(name, 80);
-        let Some(property) = self.0.get(name) else {
-            return Err(format!(
-                "there is no argument {shown:?}; describe it under [command.schema.{shown}]"
-            ));
-        };
-        let written: Vec<&str> = match &property["type"] {
-            Value::String(kind) => vec![kind],
-            Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
-            _ => Vec::new(),
-        };
-        // What is null counts as absent.
-        let fits = |kind: &&str| types.contains(kind) || *kind == "null";
-        if written.is_empty() || !written.iter().all(fits) {
-            let types = types.join("\" or \"");
-            return Err(format!(
-                "argument {shown:?} stands where its type must be \"{types}\"; say so in its schema"
-            ));
-        }
-        Ok(())
+/// Refuses an argument that does not exist, or that its schema lets be something else.
+fn check_type(arguments: &Value, name: &str, types: &[&str]) -> Result<(), String> {
+    let shown = one_line(name, 80);
+    let Some(property) = arguments.get(name) else {
+        return Err(format!("there is no argument {shown:?}; describe it under [command.schema.{shown}]"));
+    };
+    let written: Vec<&str> = match &property["type"] {
+        Value::String(kind) => vec![kind],
+        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    // What is null counts as absent.
+    let fits = |kind: &&str| types.contains(kind) || *kind == "null";
+    if written.is_empty() || !written.iter().all(fits) {
+        let types = types.join("\" or \"");
+        return Err(format!(
+            "argument {shown:?} stands where its type must be \"{types}\"; say so in its schema"
+        ));
     }
+    Ok(())
 }

@@ -18,7 +18,7 @@ use std::iter::successors;
 use std::mem::discriminant;
 
 /// What the judge says of one place that nothing is wrong with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ruling {
     /// The class of the place; none where no rule is needed.
     pub class: Option<ArgumentClass>,
@@ -59,41 +59,36 @@ struct RulingWalk<'a, V> {
 
 impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> RulingWalk<'_, V> {
     fn place(&mut self, at: &str, value: &Value) -> Result<(), Denial> {
-        let class = self.policy.class(at);
-        if class == Some(ArgumentClass::Recipient) && !value.is_null() {
-            return self.recipient(at, value);
-        }
-        // The path and the address that stand there.
+        let policy = self.policy;
+        let class = policy.class(at);
+        let plain = Ruling { class, ..Ruling::default() };
         let judged = match (class, value) {
-            (Some(ArgumentClass::Value | ArgumentClass::Content | ArgumentClass::Recipient), _) => {
-                Ok((None, None))
-            }
-            // An optional path or address that was not given.
-            (Some(ArgumentClass::Path(_) | ArgumentClass::Url(_)), Value::Null) => Ok((None, None)),
-            (Some(ArgumentClass::Path(how)), Value::String(text)) => {
-                path(self.policy, how, text).map(|path| (Some(path), None))
-            }
-            (Some(ArgumentClass::Url(_)), Value::String(text)) => {
-                address(self.policy, at, text).map(|address| (None, Some(address)))
-            }
+            // Of the others, what is optional and was not given.
+            (Some(ArgumentClass::Value | ArgumentClass::Content), _) | (Some(_), Value::Null) => Ok(plain),
             // One or a list of them, each place with a class of its own.
-            (Some(class @ (ArgumentClass::Path(_) | ArgumentClass::Url(_))), Value::Array(items))
-                if self.lists(at, class, items) =>
-            {
+            (Some(class), Value::Array(items)) if self.lists(at, class, items) => {
                 return self.judge_items(at, items);
             }
-            (Some(ArgumentClass::Path(_) | ArgumentClass::Url(_)), _) => Err(unclassified_denial(at)),
-            (None, Value::String(_)) => Err(unclassified_denial(at)),
+            (Some(ArgumentClass::Path(how)), Value::String(text)) => {
+                path(policy, how, text).map(|path| Ruling { path: Some(path), ..plain })
+            }
+            (Some(ArgumentClass::Url(_)), Value::String(text)) => {
+                address(policy, at, text).map(|address| Ruling { address: Some(address), ..plain })
+            }
+            (Some(ArgumentClass::Recipient), _) => {
+                recipient(value).map(|to| Ruling { recipient: Some(to), ..plain })
+            }
+            (Some(ArgumentClass::Path(_) | ArgumentClass::Url(_)), _) | (None, Value::String(_)) => {
+                Err(unclassified_denial(at))
+            }
             (None, Value::Array(items)) => return self.judge_items(at, items),
             (None, Value::Object(fields)) => {
                 return fields.iter().try_for_each(|(name, v)| self.place(&format!("{at}.{name}"), v));
             }
-            (None, Value::Null | Value::Bool(_) | Value::Number(_)) => Ok((None, None)),
+            (None, Value::Null | Value::Bool(_) | Value::Number(_)) => Ok(plain),
         };
-        let ruling = judged.map(|(path, address)| {
-            let asks = approval_reasons(self.policy, at, value, path.as_ref());
-            Ruling { class, path, recipient: None, address, asks }
-        });
+        let ruling =
+            judged.map(|ruling| Ruling { asks: approval_reasons(policy, at, value, &ruling), ..ruling });
         (self.visit)(at, ruling)?;
         match class {
             Some(ArgumentClass::Value | ArgumentClass::Content) => self.judge_within(at, value),
@@ -128,31 +123,6 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> RulingWalk<'_
             }
             _ => Ok(()),
         }
-    }
-
-    /// Somebody who is written to, or a list of them.
-    fn recipient(&mut self, at: &str, value: &Value) -> Result<(), Denial> {
-        if let Value::Array(items) = value
-            && self.lists(at, ArgumentClass::Recipient, items)
-        {
-            return self.judge_items(at, items);
-        }
-        let ruling = match value.as_str().filter(|to| Caller::parse(to).is_some()) {
-            Some(to) => Ok(Ruling {
-                class: Some(ArgumentClass::Recipient),
-                path: None,
-                address: None,
-                recipient: Some(to.to_owned()),
-                asks: self.policy.approval.recipient_reasons(at, to),
-            }),
-            None => {
-                let shown = one_line(&value.to_string(), 80);
-                let reason =
-                    format!("{shown} is nobody; write CHANNEL:USER with the person's id, e.g. telegram:1002");
-                Err(Denial { code: ErrorCode::RecipientDenied, reason, cause: Cause::BadRecipient })
-            }
-        };
-        (self.visit)(at, ruling)
     }
 
     /// Whether what is in a list at this place is classified as the list is, for any use; also each
@@ -195,11 +165,23 @@ fn address(policy: &ToolPolicy, at: &str, text: &str) -> Result<Address, Denial>
     Err(denied(Cause::HostNotGranted { host }, reason))
 }
 
+/// Somebody who is written to.
+fn recipient(value: &Value) -> Result<String, Denial> {
+    let to = value.as_str().filter(|to| Caller::parse(to).is_some());
+    to.map(str::to_owned).ok_or_else(|| {
+        let shown = one_line(&value.to_string(), 80);
+        let reason =
+            format!("{shown} is nobody; write CHANNEL:USER with the person's id, e.g. telegram:1002");
+        Denial { code: ErrorCode::RecipientDenied, reason, cause: Cause::BadRecipient }
+    })
+}
+
 /// Why what stands at a place must be approved. What is null or false was as good as not given.
-fn approval_reasons(policy: &ToolPolicy, at: &str, value: &Value, path: Option<&GuestPath>) -> Vec<Reason> {
-    match (policy.class(at), path) {
-        (Some(ArgumentClass::Path(how)), Some(path)) => policy.approval.path_reasons(at, how, path),
-        (Some(_), None) if !matches!(value, Value::Null | Value::Bool(false)) => {
+fn approval_reasons(policy: &ToolPolicy, at: &str, value: &Value, ruling: &Ruling) -> Vec<Reason> {
+    match (ruling.class, &ruling.path, &ruling.recipient) {
+        (Some(ArgumentClass::Path(how)), Some(path), _) => policy.approval.path_reasons(at, how, path),
+        (_, _, Some(to)) => policy.approval.recipient_reasons(at, to),
+        (Some(_), ..) if !matches!(value, Value::Null | Value::Bool(false)) => {
             policy.approval.value_reasons(at)
         }
         _ => Vec::new(),

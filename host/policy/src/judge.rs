@@ -226,15 +226,13 @@ impl Permit {
     }
 }
 
-/// A call that a person must approve: the permit that it would get, which only an approval of this
-/// very call brings out.
+/// A call that a person must approve: the permit that it would get, with what was seen for it.
+/// Only an approval of this very call brings that out.
 #[derive(Debug)]
 pub struct PathRequest {
     permit: Permit,
     policy_sha256: String,
     reasons: Vec<Reason>,
-    there: Vec<(GuestPath, Option<PathSnapshot>)>,
-    found: Vec<(GuestPath, Option<PathSnapshot>)>,
 }
 
 impl PathRequest {
@@ -265,12 +263,12 @@ impl PathRequest {
 
     /// What stands at the paths that it may write, as far as facts were given.
     pub fn snapshots(&self) -> &[(GuestPath, Option<PathSnapshot>)] {
-        &self.there
+        &self.permit.seen
     }
 
     /// What reading finds at the paths that it names for that, as far as facts were given.
     pub fn found(&self) -> &[(GuestPath, Option<PathSnapshot>)] {
-        &self.found
+        &self.permit.found
     }
 
     /// What follows in the light of the facts: a permit where no rule asks any more, valid only as
@@ -288,15 +286,15 @@ impl PathRequest {
             _ => true,
         });
         if self.reasons.is_empty() {
-            self.permit.seen = new;
+            (self.permit.seen, self.permit.found) = (new, Vec::new());
             return PermittedCall::Permit(self.permit);
         }
         let known = |paths: &[GuestPath], facts: &BTreeMap<GuestPath, Option<PathSnapshot>>| {
             let known = paths.iter().filter_map(|path| facts.get_key_value(path));
             known.map(|(path, seen)| (path.clone(), seen.clone())).collect()
         };
-        self.there = known(&self.permit.writes, &facts.there);
-        self.found = known(&self.permit.reads, &facts.found);
+        self.permit.seen = known(&self.permit.writes, &facts.there);
+        self.permit.found = known(&self.permit.reads, &facts.found);
         PermittedCall::Ask(self)
     }
 
@@ -304,7 +302,7 @@ impl PathRequest {
     /// was shown: SHA-256, lower-case hex.
     pub fn sha256(&self, shown: &str) -> String {
         let JudgedCall { id, tool, arguments } = &self.permit.call;
-        let (policy, there, found) = (&self.policy_sha256, &self.there, &self.found);
+        let (policy, there, found) = (&self.policy_sha256, &self.permit.seen, &self.permit.found);
         sha256_hex(format!("{id}\n{tool}\n{policy}\n{arguments}\n{there:?}\n{found:?}\n{shown}").as_bytes())
     }
 
@@ -313,7 +311,7 @@ impl PathRequest {
     ///
     /// # Errors
     /// The denial of a call that is not the one that was approved, or no longer.
-    pub fn grant(mut self, shown: &str, approved_sha256: &str) -> Result<Permit, Denial> {
+    pub fn grant(self, shown: &str, approved_sha256: &str) -> Result<Permit, Denial> {
         if self.sha256(shown) != approved_sha256 {
             return Err(Denial {
                 code: ErrorCode::ApprovalDenied,
@@ -322,7 +320,6 @@ impl PathRequest {
                 cause: Cause::NotApproved,
             });
         }
-        (self.permit.seen, self.permit.found) = (self.there, self.found);
         Ok(self.permit)
     }
 }
@@ -383,6 +380,5 @@ pub fn judge(mut call: JudgedCall, policy: &ToolPolicy) -> Verdict {
     if reasons.is_empty() {
         return Verdict::Permit(permit);
     }
-    let policy_sha256 = policy.sha256.clone();
-    Verdict::Ask(PathRequest { permit, policy_sha256, reasons, there: Vec::new(), found: Vec::new() })
+    Verdict::Ask(PathRequest { permit, policy_sha256: policy.sha256.clone(), reasons })
 }

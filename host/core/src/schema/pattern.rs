@@ -250,7 +250,7 @@ impl PatternReader<'_> {
                 Some(letter) if letter.is_ascii_alphabetic() => char::from(letter as u8 & 0x1F),
                 _ => return Err("has \\c without a letter; write \\x01 or the like".into()),
             },
-            'x' => self.hex(2)?,
+            'x' => char::from(self.hex(2)? as u8),
             'u' => self.unicode()?,
             c if c.is_ascii_punctuation() => c,
             c => return Err(format!("has \\{c}, which is not known; write the character without \\")),
@@ -259,13 +259,14 @@ impl PatternReader<'_> {
         Ok(())
     }
 
-    fn hex(&mut self, digits: u32) -> Result<char, String> {
+    /// So many hex digits, at most four.
+    fn hex(&mut self, digits: u32) -> Result<u16, String> {
         let mut code = 0;
         for _ in 0..digits {
             let digit = self.rest.next().and_then(|c| c.to_digit(16));
             code = code * 16 + digit.ok_or("has an escape with too few digits; write \\x41 or \\u0041")?;
         }
-        char::from_u32(code).ok_or_else(|| "has half a character; write \\u{1F600}".into())
+        Ok(code as u16)
     }
 
     fn unicode(&mut self) -> Result<char, String> {
@@ -278,16 +279,10 @@ impl PatternReader<'_> {
             let closed = self.takes('}');
             return code.filter(|_| closed).ok_or_else(|| "has a \\u{…} that is no character".into());
         }
-        let unit = |reader: &mut Self| -> Result<u16, String> {
-            let digits: String = reader.rest.by_ref().take(4).collect();
-            let plain = digits.len() == 4 && digits.bytes().all(|b| b.is_ascii_hexdigit());
-            let code = if plain { u16::from_str_radix(&digits, 16).ok() } else { None };
-            code.ok_or_else(|| "has an escape with too few digits; write \\u0041".into())
-        };
-        let first = unit(self)?;
+        let first = self.hex(4)?;
         let begins_pair = (0xD800..0xDC00).contains(&first);
         let second =
-            if begins_pair && self.takes('\\') && self.takes('u') { Some(unit(self)?) } else { None };
+            if begins_pair && self.takes('\\') && self.takes('u') { Some(self.hex(4)?) } else { None };
         let mut decoded = char::decode_utf16([Some(first), second].into_iter().flatten());
         match (decoded.next(), decoded.next()) {
             (Some(Ok(c)), None) => Ok(c),

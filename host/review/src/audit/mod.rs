@@ -17,7 +17,7 @@ pub use row::{entry_json, entry_text, row};
 pub use verify::{
     BadStatement, SignedHeads, bad_json, bad_text, format_sound, format_sound_json, statements,
 };
-pub use when::TimeBound;
+pub use when::parse_period;
 
 use std::path::Path;
 

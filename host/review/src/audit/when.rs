@@ -3,50 +3,26 @@
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-
-/// A time as it was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TimeBound {
-    /// A point in time.
-    At(Timestamp),
-    /// A day.
-    On(Date),
-    /// So long before now.
-    Ago(SignedDuration),
-}
+use std::ops::Range;
 
 const WRITE: &str = "write e.g. 2026-01-31T12:00:00Z, the date 2026-01-31 (UTC), or 2h for two hours ago \
 (s, m, h, d, w)";
 
-impl TimeBound {
-    /// The time that a text names.
-    ///
-    /// # Errors
-    /// What to write instead.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let at = text.parse().ok().map(Self::At);
-        let on = || text.parse().ok().map(Self::On);
-        // The library takes more than a date for one.
-        let on = || if text.len() == "2026-01-31".len() { on() } else { None };
-        at.or_else(on).or_else(|| ago(text).map(Self::Ago)).ok_or_else(|| WRITE.to_owned())
+/// What a text names: from the first moment that is meant to the first that is no longer, which is
+/// of a day the next midnight, else just after.
+///
+/// # Errors
+/// What to write instead.
+pub fn parse_period(text: &str, now: Timestamp) -> Result<Range<Timestamp>, String> {
+    // The library takes more than a date for one.
+    let is_date = text.len() == "2026-01-31".len();
+    if let Some(date) = text.parse::<Date>().ok().filter(|_| is_date) {
+        return Ok(midnight(date)..date.tomorrow().map_or(Timestamp::MAX, midnight));
     }
-
-    /// The first moment that is meant.
-    pub fn start(self, now: Timestamp) -> Timestamp {
-        match self {
-            Self::At(at) => at,
-            Self::On(date) => midnight(date),
-            Self::Ago(span) => now.checked_sub(span).unwrap_or(Timestamp::MIN),
-        }
-    }
-
-    /// The first moment that is no longer meant: of a day the next midnight, else just after.
-    pub fn end(self, now: Timestamp) -> Timestamp {
-        match self {
-            Self::On(date) => date.tomorrow().map_or(Timestamp::MAX, midnight),
-            other => other.start(now).checked_add(SignedDuration::from_nanos(1)).unwrap_or(Timestamp::MAX),
-        }
-    }
+    let before = |span: SignedDuration| now.checked_sub(span).unwrap_or(Timestamp::MIN);
+    let start: Option<Timestamp> = text.parse().ok().or_else(|| ago(text).map(before));
+    let start = start.ok_or_else(|| WRITE.to_owned())?;
+    Ok(start..start.checked_add(SignedDuration::from_nanos(1)).unwrap_or(Timestamp::MAX))
 }
 
 fn ago(text: &str) -> Option<SignedDuration> {
@@ -75,8 +51,8 @@ mod tests {
     fn times_are_read_as_people_write_them() {
         let now: Timestamp = "2026-03-01T12:00:00Z".parse().expect("a time");
         let check = |text: &str, start: &str, end: &str| {
-            let when = TimeBound::parse(text).expect("a time");
-            assert_eq!((when.start(now).to_string(), when.end(now).to_string()), (start.into(), end.into()));
+            let period = parse_period(text, now).expect("a time");
+            assert_eq!((period.start.to_string(), period.end.to_string()), (start.into(), end.into()));
         };
         let just = |start: &str| start.replace('Z', ".000000001Z");
         for (text, start) in [
@@ -98,10 +74,11 @@ mod tests {
         for text in
             ["", "yesterday", "2h30", "-2h", "h", "2026", "2026-13-01", "2026-01-31T12:00:00", "2 h", "1y"]
         {
-            assert!(TimeBound::parse(text).is_err_and(|why| why.contains("2026-01-31T12:00:00Z")), "{text}");
+            let refused = parse_period(text, Timestamp::UNIX_EPOCH);
+            assert!(refused.is_err_and(|why| why.contains("2026-01-31T12:00:00Z")), "{text}");
         }
         // More than any clock can say is as long ago as can be.
-        let when = TimeBound::parse("4294967295w").expect("a span");
-        assert_eq!(when.start(Timestamp::UNIX_EPOCH), Timestamp::MIN);
+        let period = parse_period("4294967295w", Timestamp::UNIX_EPOCH).expect("a span");
+        assert_eq!(period.start, Timestamp::MIN);
     }
 }

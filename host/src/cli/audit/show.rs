@@ -4,12 +4,14 @@ use crate::cli::{Exit, Output};
 use cofferdam_core::audit::VerdictKind;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ErrorCode;
-use cofferdam_review::audit::{Filter, PathPattern, TimeBound, entry_json, entry_text};
+use cofferdam_review::audit::{Filter, PathPattern, entry_json, entry_text, parse_period};
 use cofferdam_warden::audit::{
     AuditError, ChainPlace, Entries, EntryRange, FILE_NAME, LogEntry, LogSelection, read_entries,
 };
+use jiff::Timestamp;
 use std::collections::VecDeque;
 use std::io::Write;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 pub(super) const EXAMPLE: &str = "\
@@ -32,11 +34,11 @@ pub(in crate::cli) struct Arguments {
     #[arg(long)]
     all: bool,
     /// Not older than this
-    #[arg(long, value_name = "TIME", value_parser = TimeBound::parse)]
-    since: Option<TimeBound>,
+    #[arg(long, value_name = "TIME", value_parser = period)]
+    since: Option<Range<Timestamp>>,
     /// Not newer than this; a date includes its day
-    #[arg(long, value_name = "TIME", value_parser = TimeBound::parse)]
-    until: Option<TimeBound>,
+    #[arg(long, value_name = "TIME", value_parser = period)]
+    until: Option<Range<Timestamp>>,
     /// Calls of this tool
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
@@ -73,10 +75,9 @@ impl Arguments {
     }
 
     fn filter(&self) -> Filter {
-        let now = jiff::Timestamp::now();
         Filter {
-            since: self.since.map(|when| when.start(now)),
-            before: self.until.map(|when| when.end(now)),
+            since: self.since.as_ref().map(|period| period.start),
+            before: self.until.as_ref().map(|period| period.end),
             tool: self.tool.clone(),
             sender: self.sender.clone(),
             channel: self.channel.clone(),
@@ -87,6 +88,10 @@ impl Arguments {
             path: self.path.clone(),
         }
     }
+}
+
+fn period(text: &str) -> Result<Range<Timestamp>, String> {
+    parse_period(text, Timestamp::now())
 }
 
 fn verdict(text: &str) -> Result<VerdictKind, String> {

@@ -5,8 +5,6 @@
 //! what a guest asks for is answered from its permit.
 
 use crate::capability::{Grants, Interface};
-use serde::Deserialize;
-use serde::de::value::{Error as Unknown, StrDeserializer};
 use std::fmt;
 
 /// The contract's package, whose 0.1.x are compatible.
@@ -80,8 +78,7 @@ impl fmt::Display for Needs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Interface(interface) => {
-                let name = serde_json::to_string(interface).map_err(|_| fmt::Error)?;
-                write!(f, "interfaces = [{name}]")
+                write!(f, "interfaces = [\"{}\"]", interface.as_str())
             }
             Self::WritableMount => {
                 f.write_str(r#"mounts = [ { guest = "/shared", access = "atomic-write" } ]"#)
@@ -98,12 +95,12 @@ impl fmt::Display for Needs {
 pub fn needs(name: &str) -> Option<Needs> {
     let Some((path, version)) = name.split_once('@') else { return Some(Needs::Unknown) };
     if let Some(interface) = path.strip_prefix(CONTRACT.0).filter(|_| version.starts_with(CONTRACT.1)) {
-        let named = Interface::deserialize(StrDeserializer::<Unknown>::new(interface));
+        let named = Interface::ALL.iter().find(|known| known.as_str() == interface);
         return match (interface, named) {
             (always, _) if ALWAYS.contains(&always) => None,
             (WORKSPACE_WRITE, _) => Some(Needs::WritableMount),
-            (_, Ok(interface)) => Some(Needs::Interface(interface)),
-            (_, Err(_)) => Some(Needs::Unknown),
+            (_, Some(interface)) => Some(Needs::Interface(*interface)),
+            (_, None) => Some(Needs::Unknown),
         };
     }
     let wasi = path.strip_prefix("wasi:").and_then(|path| path.split_once('/'));

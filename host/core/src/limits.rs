@@ -10,7 +10,8 @@ use std::time::Duration;
 pub struct ByteSize(pub u64);
 
 impl ByteSize {
-    const UNITS: [(&'static str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
+    const UNITS: [(&'static str, u64); 5] =
+        [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1), ("", 1)];
 
     /// `n` mebibytes.
     pub const fn mib(n: u64) -> Self {
@@ -27,12 +28,7 @@ impl ByteSize {
     /// # Errors
     /// A sentence that says what to write instead.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let trimmed = text.trim();
-        let (number, factor) = Self::UNITS
-            .iter()
-            .find_map(|(unit, factor)| trimmed.strip_suffix(unit).map(|n| (n.trim_end(), *factor)))
-            .unwrap_or((trimmed, 1));
-        number.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).map(Self).ok_or_else(|| {
+        parse_amount(text, &Self::UNITS).map(Self).ok_or_else(|| {
             format!("{text:?} is not a size; write a whole number with B, KiB, MiB or GiB, e.g. \"32 MiB\"")
         })
     }
@@ -72,19 +68,10 @@ impl TimeSpan {
     /// # Errors
     /// A sentence that says what to write instead.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let trimmed = text.trim();
-        Self::UNITS
-            .iter()
-            .find_map(|(unit, ms)| {
-                let number = trimmed.strip_suffix(unit)?.trim_end();
-                number.parse::<u64>().ok()?.checked_mul(*ms)
-            })
-            .map(|ms| Self(Duration::from_millis(ms)))
-            .ok_or_else(|| {
-                format!(
-                    "{text:?} is not a duration; write a whole number with ms, s, m, h or d, e.g. \"60s\""
-                )
-            })
+        let span = parse_amount(text, &Self::UNITS).map(|ms| Self(Duration::from_millis(ms)));
+        span.ok_or_else(|| {
+            format!("{text:?} is not a duration; write a whole number with ms, s, m, h or d, e.g. \"60s\"")
+        })
     }
 }
 
@@ -104,6 +91,14 @@ impl<'de> Deserialize<'de> for TimeSpan {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         Self::parse(&String::deserialize(d)?).map_err(de::Error::custom)
     }
+}
+
+/// The whole number before one of these units, times what that stands for.
+fn parse_amount(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    units.iter().find_map(|(unit, factor)| {
+        let number = text.trim().strip_suffix(unit)?.trim_end();
+        number.parse::<u64>().ok()?.checked_mul(*factor)
+    })
 }
 
 /// A tool's schema longer than this is refused.

@@ -39,10 +39,13 @@ pub struct CommandPolicy {
     pub outputs: Vec<CommandOutputRule>,
 }
 
-/// A file of the scratch folder, or a folder with a name that ends in `/`, and where it goes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// A file of the scratch folder, or a folder with a name that ends in `/`, and where it goes: one
+/// line of `[outputs]`, `"out.txt" = { to = "path", replace = "overwrite" }`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CommandOutputRule {
-    /// Its name below the scratch folder.
+    /// Its name below the scratch folder: the key of its line.
+    #[serde(skip_deserializing)]
     pub name: String,
     /// The argument that is its path.
     pub to: String,

@@ -5,14 +5,14 @@
 //! touches the disk.
 
 use super::approval::{self, ApprovalCondition, Approvals, Rule};
-use super::command::CommandTable;
+use super::command::{CommandOutputRule, CommandTable};
 use super::component::ComponentSource;
 use super::effective::{EntryPolicy, ToolPolicy};
 use super::function::FunctionTable;
 use super::grant::NetworkTable;
 use super::limits_table::LimitsTable;
 use super::origin::{NetworkPlace, Origins, SourceLocation};
-use super::outputs::{self, OutputLine};
+use super::outputs;
 use super::source::{CheckedPart, PolicyProblem, PolicySource, check_head, check_name};
 use super::words::{ArgumentClass, Classified, Imports, PathUse, Safety};
 use cofferdam_core::audit::sha256_hex;
@@ -62,7 +62,7 @@ pub(super) struct ToolFile {
     command: Option<CommandTable>,
     function: Option<FunctionTable>,
     #[serde(default)]
-    outputs: BTreeMap<String, Spanned<OutputLine>>,
+    outputs: BTreeMap<String, Spanned<CommandOutputRule>>,
     #[serde(default)]
     arguments: Option<Spanned<BTreeMap<String, Spanned<Classified>>>>,
     #[serde(default)]

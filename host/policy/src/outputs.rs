@@ -7,17 +7,8 @@ use super::source::{CheckedPart, PolicySource};
 use super::words::{ArgumentClass, Classified, PathUse};
 use cofferdam_core::capability::{MOUNTS, SCRATCH_BYTES_MAX, SCRATCH_FILES_MAX, ScratchGrant};
 use cofferdam_core::text::{is_deceptive, one_line};
-use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Spanned;
-
-/// One line: `"out.txt" = { to = "path", replace = "overwrite" }`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct OutputLine {
-    to: String,
-    replace: Option<String>,
-}
 
 /// What is wrong with a scratch folder, if anything.
 pub(super) fn scratch_problem(scratch: &ScratchGrant) -> Option<String> {
@@ -38,7 +29,7 @@ pub(super) fn scratch_problem(scratch: &ScratchGrant) -> Option<String> {
 
 /// The entry with what it publishes, or all that is wrong with that.
 pub(super) fn add(
-    lines: BTreeMap<String, Spanned<OutputLine>>,
+    lines: BTreeMap<String, Spanned<CommandOutputRule>>,
     entry: EntryPolicy,
     arguments: &BTreeMap<String, Spanned<Classified>>,
     has_scratch: bool,
@@ -56,16 +47,16 @@ pub(super) fn add(
     let mut problems = Vec::new();
     for (name, line) in lines {
         let span = line.span().start;
-        let OutputLine { to, replace } = line.into_inner();
-        let class = arguments.get(&to).map(|classified| classified.get_ref().class);
-        let found = problem(&name, &to, class).or_else(|| {
-            let replace = replace.as_ref()?;
+        let rule = CommandOutputRule { name, ..line.into_inner() };
+        let class = arguments.get(&rule.to).map(|classified| classified.get_ref().class);
+        let found = problem(&rule.name, &rule.to, class).or_else(|| {
+            let replace = rule.replace.as_ref()?;
             let is_flag = command.schema["properties"][replace]["type"] == "boolean";
             (!is_flag).then(|| format!("replace = {:?} is no boolean argument", one_line(replace, 80)))
         });
         match found {
             Some(said) => problems.push(source.problem_at(span, &format!("[outputs] {said}"))),
-            None => command.outputs.push(CommandOutputRule { name, to, replace }),
+            None => command.outputs.push(rule),
         }
     }
     if problems.is_empty() { Ok(EntryPolicy::Command(command)) } else { Err(problems) }

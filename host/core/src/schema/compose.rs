@@ -65,7 +65,8 @@ impl Check<'_> {
 
     /// Says what the value should have been, where it is none of these.
     fn report_none(&mut self, ids: &[NodeId], value: &Value) -> Fits {
-        if !self.should_go_on(true) || !self.is_told() {
+        // Nobody is told of what is found now.
+        if !self.should_go_on(false) {
             return Ok(false);
         }
         // The form that is meant: the only one of this type, or the one that a property names.

@@ -137,11 +137,6 @@ impl NumberRules {
 }
 
 impl Check<'_> {
-    /// Whether anybody is told of what is found now.
-    pub(super) fn is_told(&self) -> bool {
-        self.should_go_on(false)
-    }
-
     /// Where a node's reference leads, if that is all it says.
     pub(super) fn follow_reference(&self, mut id: NodeId) -> NodeId {
         for _ in 0..FOLLOWED_MAX {

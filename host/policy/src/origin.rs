@@ -2,20 +2,21 @@
 //! a file and a line, and the question what to change gets the exact line to write.
 
 use cofferdam_core::limits::Limits;
-use serde::{Serialize, Serializer, ser::SerializeStruct};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// A place in a policy file; shown as `profiles/file-read-only.toml:5`, in JSON `{"file", "line"}`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SourceLocation {
     /// The file as it was given.
     pub file: Arc<str>,
     /// The line, from 1.
     pub line: usize,
     /// The bytes of what is written there.
+    #[serde(skip)]
     pub span: Range<usize>,
 }
 
@@ -65,14 +66,5 @@ pub struct NetworkPlace {
 impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file, self.line)
-    }
-}
-
-impl Serialize for SourceLocation {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        let mut place = s.serialize_struct("Place", 2)?;
-        place.serialize_field("file", &*self.file)?;
-        place.serialize_field("line", &self.line)?;
-        place.end()
     }
 }

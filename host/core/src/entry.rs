@@ -2,6 +2,7 @@
 //! functions. Plain data: a policy decides it, the permit carries it, the worker does it.
 
 use crate::host_call::Disposition;
+use crate::path::is_below;
 use serde::{Deserialize, Serialize};
 
 /// What of a component is called.
@@ -67,9 +68,8 @@ impl CommandCall {
     /// What may become of a file that is at this path; none where nothing is published there. Where
     /// several outputs may be, none of them replaces what another one must not.
     pub fn disposition(&self, path: &str) -> Option<Disposition> {
-        let below = |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
         let is_for = |output: &&CommandOutput| match output.name.ends_with('/') {
-            true => below(output.path.trim_end_matches('/')),
+            true => is_below(path, output.path.trim_end_matches('/')),
             false => output.path == path,
         };
         let all = self.outputs.iter().filter(is_for).map(|output| output.disposition);

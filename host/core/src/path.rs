@@ -112,8 +112,13 @@ impl GuestPath {
 
     /// Whether `self` lies below the directory `dir`.
     pub fn is_below(&self, dir: &GuestPath) -> bool {
-        self.text.strip_prefix(&dir.text).is_some_and(|rest| rest.starts_with('/'))
+        is_below(&self.text, &dir.text)
     }
+}
+
+/// Whether a path lies below the directory `dir`, both as guests write them.
+pub fn is_below(path: &str, dir: &str) -> bool {
+    path.strip_prefix(dir).is_some_and(|rest| rest.starts_with('/'))
 }
 
 impl fmt::Display for GuestPath {

@@ -5,7 +5,7 @@
 use super::effective::find_list;
 use super::origin::SourceLocation;
 use super::words::{ArgumentClass, PathUse};
-use cofferdam_core::path::GuestPath;
+use cofferdam_core::path::{GuestPath, is_below};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -233,10 +233,6 @@ fn condition_for(when: ApprovalCondition, how: PathUse) -> Option<ApprovalCondit
 fn pathless(about: &str, rule: &Rule) -> Option<Reason> {
     let asks = rule.when != ApprovalCondition::Never;
     asks.then(|| rule.reason(about, ApprovalCondition::Always))
-}
-
-fn is_below(path: &str, folder: &str) -> bool {
-    path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// What is wrong with a rule about `about`, with what to write instead. `class` is that of the

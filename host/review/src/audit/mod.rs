@@ -12,7 +12,7 @@ mod when;
 
 pub use filter::Filter;
 pub use glob::PathPattern;
-pub use replay::{RebuiltArguments, Unreplayable, differences, outcome_word, rebuild};
+pub use replay::{Unreplayable, differences, outcome_word, rebuild};
 pub use row::{entry_json, entry_text, row};
 pub use verify::{
     BadStatement, SignedHeads, bad_json, bad_text, format_sound, format_sound_json, statements,

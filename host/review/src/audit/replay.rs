@@ -48,17 +48,9 @@ pub enum Unreplayable {
     },
 }
 
-/// Arguments that were put together again.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RebuiltArguments {
-    /// As a call takes them.
-    pub arguments: Value,
-    /// Whether they are, byte for byte, the text that was called with.
-    pub exact: bool,
-}
-
 /// The arguments of a record, with `given` in the places that the audit holds by digest: by place,
-/// such as `content` or `edits[0].new_text`.
+/// such as `content` or `edits[0].new_text`. And whether they are, byte for byte, the text that was
+/// called with.
 ///
 /// # Errors
 /// [`Unreplayable`].
@@ -66,7 +58,7 @@ pub fn rebuild(
     recorded: &Value,
     arguments_sha256: &str,
     mut given: BTreeMap<String, Vec<u8>>,
-) -> Result<RebuiltArguments, Unreplayable> {
+) -> Result<(Value, bool), Unreplayable> {
     if digest(recorded).is_some() || !recorded.is_object() {
         return Err(Unreplayable::Unlisted);
     }
@@ -79,9 +71,9 @@ pub fn rebuild(
     if let Some(at) = given.into_keys().next() {
         return Err(Unreplayable::Unasked(one_line(&at, 200)));
     }
-    let exact = sha256_hex(arguments.to_string().as_bytes()) == arguments_sha256;
+    let is_exact = sha256_hex(arguments.to_string().as_bytes()) == arguments_sha256;
     // Otherwise the spelling differs, or what the policy fills in: the same call all the same.
-    if is_cut && !exact { Err(Unreplayable::Unlisted) } else { Ok(RebuiltArguments { arguments, exact }) }
+    if is_cut && !is_exact { Err(Unreplayable::Unlisted) } else { Ok((arguments, is_exact)) }
 }
 
 struct ReplayWalk<'a> {
@@ -227,7 +219,7 @@ mod tests {
         recorded: &Value,
         called: &Value,
         given: &[(&str, &str)],
-    ) -> Result<RebuiltArguments, Unreplayable> {
+    ) -> Result<(Value, bool), Unreplayable> {
         let given = given.iter().map(|(at, text)| ((*at).to_owned(), text.as_bytes().to_vec())).collect();
         rebuild(recorded, &sha256_hex(called.to_string().as_bytes()), given)
     }
@@ -243,7 +235,7 @@ mod tests {
         assert!(matches!(wrong, Err(Unreplayable::Digest { at, .. }) if at == "content"));
         let all = [("edits[0].new", "x"), ("content", "hello")];
         let whole = rebuilt(&recorded, &called, &all).expect("all of it");
-        assert_eq!(whole, RebuiltArguments { arguments: called.clone(), exact: true });
+        assert_eq!(whole, (called.clone(), true));
         let more = [all[0], all[1], ("path", "/shared/b")];
         assert_eq!(rebuilt(&recorded, &called, &more), Err(Unreplayable::Unasked("path".into())));
     }
@@ -255,7 +247,7 @@ mod tests {
         let held = json!({ "json_bytes": text.len(), "sha256": sha256_hex(text.as_bytes()) });
         let recorded = json!({ "value": held });
         let spaced = rebuilt(&recorded, &called, &[("value", "[1, { \"a\": 2 }]")]).expect("the same");
-        assert_eq!((spaced.arguments, spaced.exact), (called.clone(), true));
+        assert_eq!(spaced, (called.clone(), true));
         let refused = rebuilt(&recorded, &called, &[("value", "[1")]);
         assert!(matches!(refused, Err(Unreplayable::Malformed { what: "JSON", .. })));
     }
@@ -270,9 +262,9 @@ mod tests {
             assert_eq!(rebuilt(&recorded, &called, &[]), Err(Unreplayable::Unlisted), "{recorded}");
         }
         let exact = json!({ "numbers": many[..64] });
-        assert!(rebuilt(&exact, &exact, &[]).expect("all of it is there").exact);
+        assert!(rebuilt(&exact, &exact, &[]).expect("all of it is there").1);
         let spelled = rebuilt(&json!({ "a": 1 }), &json!({ "b": 1 }), &[]).expect("another text");
-        assert!(!spelled.exact);
+        assert!(!spelled.1);
         let address = json!({ "url": "https://example.com/a?[redacted]" });
         assert!(matches!(rebuilt(&address, &address, &[]), Err(Unreplayable::Query(_))));
     }

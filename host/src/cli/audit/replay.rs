@@ -121,13 +121,13 @@ fn text(recorded: &CallOutcome, arguments: &Arguments, remarks: &mut Vec<String>
             bail!("--argument {name} is given twice; give it once");
         }
     }
-    let rebuilt = rebuild(&facts.arguments, &facts.arguments_sha256, given)?;
-    if !rebuilt.exact {
+    let (rebuilt, is_exact) = rebuild(&facts.arguments, &facts.arguments_sha256, given)?;
+    if !is_exact {
         let said = "the arguments are spelled as the audit lists them, with what the policy fills in; the text of the call was \
                     another";
         remarks.push(said.into());
     }
-    Ok(rebuilt.arguments.to_string())
+    Ok(rebuilt.to_string())
 }
 
 /// The bytes of `@FILE`, not more than any tool takes.

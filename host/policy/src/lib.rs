@@ -38,7 +38,7 @@ pub use judge::{
     Cause, Denial, ExpectedEntry, JudgedCall, PathRequest, Permit, PermittedCall, Verdict, judge,
 };
 pub use origin::{Origins, SourceLocation};
-pub use redact::{ARGUMENTS_BYTES_MAX, VALUE_BYTES_MAX, redact};
+pub use redact::{ARGUMENTS_BYTES_MAX, VALUE_BYTES_MAX, digest_of, redact};
 pub use set::PolicySet;
 pub use source::PolicyProblem;
 pub use words::{ArgumentClass, Imports, PathUse, Safety, UrlUse, spell_word};

@@ -123,7 +123,9 @@ fn address(value: &Value) -> Value {
     }
 }
 
-fn digest_of(value: &Value) -> Value {
+/// What the audit holds in place of a value: length and SHA-256 of a text, or of the JSON of
+/// anything else.
+pub fn digest_of(value: &Value) -> Value {
     match value {
         Value::String(text) => json!({ "bytes": text.len(), "sha256": sha256_hex(text.as_bytes()) }),
         other => {

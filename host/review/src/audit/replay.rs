@@ -4,7 +4,7 @@
 use cofferdam_core::audit::{CallOutcome, Effect, EntryKind, VerdictKind, sha256_hex};
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::text::one_line;
-use cofferdam_policy::spell_word;
+use cofferdam_policy::{digest_of, spell_word};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ pub fn rebuild(
     arguments_sha256: &str,
     mut given: BTreeMap<String, Vec<u8>>,
 ) -> Result<(Value, bool), Unreplayable> {
-    if digest(recorded).is_some() || !recorded.is_object() {
+    if is_digest(recorded) || !recorded.is_object() {
         return Err(Unreplayable::Unlisted);
     }
     let mut walk = ReplayWalk { given: &mut given, missing: Vec::new(), is_cut: false };
@@ -85,12 +85,12 @@ struct ReplayWalk<'a> {
 
 impl ReplayWalk<'_> {
     fn fill(&mut self, at: &str, value: &Value) -> Result<Value, Unreplayable> {
-        if let Some(digest) = digest(value) {
+        if is_digest(value) {
             let Some(bytes) = self.given.remove(at) else {
                 self.missing.push(at.to_owned());
                 return Ok(Value::Null);
             };
-            return digest.rebuild(at, bytes);
+            return fill_digest(at, value, bytes);
         }
         match value {
             Value::Object(fields) => {
@@ -115,41 +115,34 @@ impl ReplayWalk<'_> {
     }
 }
 
-/// What the audit holds of a content.
-struct AuditedHash<'a> {
-    is_text: bool,
-    bytes: u64,
-    sha256: &'a str,
+/// Whether the audit holds what stands here by length and SHA-256 alone.
+fn is_digest(value: &Value) -> bool {
+    let fields = value.as_object().filter(|fields| fields.len() == 2);
+    fields.is_some_and(|fields| {
+        let sha256 = fields.get("sha256").and_then(Value::as_str);
+        let length = fields.get("bytes").or_else(|| fields.get("json_bytes"));
+        sha256.is_some_and(|hex| hex.len() == 64) && length.is_some_and(Value::is_u64)
+    })
 }
 
-fn digest(value: &Value) -> Option<AuditedHash<'_>> {
-    let fields = value.as_object().filter(|fields| fields.len() == 2)?;
-    let sha256 = fields.get("sha256")?.as_str().filter(|hex| hex.len() == 64)?;
-    let of = |key: &str| fields.get(key).and_then(Value::as_u64);
-    let text = of("bytes").map(|bytes| AuditedHash { is_text: true, bytes, sha256 });
-    text.or_else(|| of("json_bytes").map(|bytes| AuditedHash { is_text: false, bytes, sha256 }))
-}
-
-impl AuditedHash<'_> {
-    fn rebuild(&self, at: &str, bytes: Vec<u8>) -> Result<Value, Unreplayable> {
-        let malformed = |what| Unreplayable::Malformed { at: one_line(at, 200), what };
-        let text = String::from_utf8(bytes).map_err(|_| malformed("UTF-8 text"))?;
-        let (value, text) = match self.is_text {
-            true => (Value::String(text.clone()), text),
-            false => {
-                let value = parse_strict(&text).map_err(|_| malformed("JSON"))?;
-                let text = value.to_string();
-                (value, text)
-            }
-        };
-        let (length, sha256) = (text.len() as u64, sha256_hex(text.as_bytes()));
-        if (length, sha256.as_str()) == (self.bytes, self.sha256) {
-            return Ok(value);
-        }
-        let shown = |bytes: u64, sha256: &str| format!("{bytes} bytes with sha256 {sha256}");
-        let (found, recorded) = (shown(length, &sha256), shown(self.bytes, self.sha256));
-        Err(Unreplayable::Digest { at: one_line(at, 200), found, recorded })
+/// The value of this digest that the bytes are.
+fn fill_digest(at: &str, recorded: &Value, bytes: Vec<u8>) -> Result<Value, Unreplayable> {
+    let malformed = |what| Unreplayable::Malformed { at: one_line(at, 200), what };
+    let text = String::from_utf8(bytes).map_err(|_| malformed("UTF-8 text"))?;
+    let value = match recorded.get("bytes") {
+        Some(_) => Value::String(text),
+        None => parse_strict(&text).map_err(|_| malformed("JSON"))?,
+    };
+    let found = digest_of(&value);
+    if found == *recorded {
+        return Ok(value);
     }
+    let shown = |digest: &Value| {
+        let length = digest.get("bytes").unwrap_or(&digest["json_bytes"]);
+        format!("{length} bytes with sha256 {}", digest["sha256"].as_str().unwrap_or_default())
+    };
+    let (found, recorded) = (shown(&found), shown(recorded));
+    Err(Unreplayable::Digest { at: one_line(at, 200), found, recorded })
 }
 
 /// Each difference between what was recorded and what came of it now, on a line; none when both are

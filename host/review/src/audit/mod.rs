@@ -14,9 +14,7 @@ pub use filter::Filter;
 pub use glob::PathPattern;
 pub use replay::{Unreplayable, differences, outcome_word, rebuild};
 pub use row::{entry_json, entry_text, row};
-pub use verify::{
-    BadStatement, SignedHeads, bad_json, bad_text, format_sound, format_sound_json, statements,
-};
+pub use verify::{SignedHeads, describe_bad, format_sound, format_sound_json, statements};
 pub use when::parse_period;
 
 use std::path::Path;

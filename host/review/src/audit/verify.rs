@@ -6,26 +6,6 @@ use cofferdam_warden::audit::{BadRecord, Head, Report, TornEnd};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// A statement that is not believed; no line when there is none at all.
-pub struct BadStatement {
-    file: String,
-    line: Option<u64>,
-    what: String,
-}
-
-impl BadStatement {
-    /// In one line for people.
-    pub fn text(&self) -> String {
-        let at = self.line.map(|line| format!(" at line {line}")).unwrap_or_default();
-        format!("signatures BAD{at} of {}: {}", self.file, self.what)
-    }
-
-    /// The same in JSON.
-    pub fn json(&self) -> Value {
-        json!({ "ok": false, "file": self.file, "line": self.line, "what": self.what })
-    }
-}
-
 /// The statements of a file, all believed.
 pub struct SignedHeads {
     /// At least one.
@@ -38,12 +18,16 @@ pub struct SignedHeads {
 /// the end says nothing, and is none.
 ///
 /// # Errors
-/// The first that is not, or that there is none.
+/// The first that is not, or that there is none, for people and in JSON.
 pub fn statements(
     file: &Path,
     mut lines: Vec<Result<Statement, Forged>>,
-) -> Result<SignedHeads, BadStatement> {
-    let bad = |line, what: String| BadStatement { file: name(file), line, what };
+) -> Result<SignedHeads, (String, Value)> {
+    let bad = |line: Option<u64>, what: String| {
+        let (file, at) = (name(file), line.map(|line| format!(" at line {line}")).unwrap_or_default());
+        let text = format!("signatures BAD{at} of {file}: {what}");
+        (text, json!({ "ok": false, "file": file, "line": line, "what": what }))
+    };
     let torn = match lines.last() {
         Some(Err(Forged::Torn(bytes))) => Some(TornEnd { line: lines.len() as u64, bytes: *bytes }),
         _ => None,
@@ -136,13 +120,9 @@ pub fn format_sound_json(report: &Report, signed: Option<&SignedHeads>) -> Value
     })
 }
 
-/// The first bad record, for people.
-pub fn bad_text(file: &Path, bad: &BadRecord) -> String {
-    format!("audit BAD at line {} (seq {}) of {}: {}", bad.line, bad.seq, name(file), bad.fault)
-}
-
-/// The same in JSON.
-pub fn bad_json(file: &Path, bad: &BadRecord) -> Value {
-    let what = bad.fault.to_string();
-    json!({ "ok": false, "file": name(file), "line": bad.line, "seq": bad.seq, "what": what })
+/// The first bad record, for people and in JSON.
+pub fn describe_bad(file: &Path, bad: &BadRecord) -> (String, Value) {
+    let (file, what) = (name(file), bad.fault.to_string());
+    let text = format!("audit BAD at line {} (seq {}) of {file}: {what}", bad.line, bad.seq);
+    (text, json!({ "ok": false, "file": file, "line": bad.line, "seq": bad.seq, "what": what }))
 }

@@ -3,7 +3,7 @@
 use crate::cli::{Exit, Output};
 use anyhow::bail;
 use cofferdam_core::text::one_line;
-use cofferdam_review::audit::{bad_json, bad_text, format_sound, format_sound_json, statements};
+use cofferdam_review::audit::{describe_bad, format_sound, format_sound_json, statements};
 use cofferdam_warden::audit::sign::{self, PublicKey, SIGNATURES};
 use cofferdam_warden::audit::{
     self, AuditError, ChainPlace, Head, Kept, LogSelection, Report, ToldHeads, Verification, Witness,
@@ -184,7 +184,7 @@ fn check_log(
                 }));
                 signed = Some(found);
             }
-            Err(bad) => return Ok(CheckedChain { text: bad.text(), json: bad.json(), report: None }),
+            Err((text, json)) => return Ok(CheckedChain { text, json, report: None }),
         }
     }
     kept.extend(arguments.head.clone().map(|head| Kept { head, by: Witness::Person }));
@@ -195,7 +195,8 @@ fn check_log(
             report: Some(report),
         },
         Verification::Bad { file, record } => {
-            CheckedChain { text: bad_text(&file, &record), json: bad_json(&file, &record), report: None }
+            let (text, json) = describe_bad(&file, &record);
+            CheckedChain { text, json, report: None }
         }
     })
 }

@@ -4,6 +4,7 @@
 //! Pure but for one thing: the bytes of a torn line are read again to be hashed. It refuses to
 //! repair, skip or guess.
 
+use super::files::LogSelection;
 use super::lines::{LineEnd, PositionedLine, sha256_of};
 use super::reading::{LineKind, VERSION, read};
 use super::tail::TEAR_BYTES_MAX;
@@ -110,15 +111,6 @@ pub(super) struct BrokenRecord {
     pub(super) record: BadRecord,
 }
 
-/// Where a chain may begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ChainStart {
-    /// With the first record of a log.
-    AtGenesis,
-    /// With any record: what came before it is not looked at.
-    Anywhere,
-}
-
 /// Lines since the last record that are not complete JSON.
 #[derive(Clone, Debug)]
 pub(super) struct TornLines {
@@ -138,7 +130,8 @@ pub(super) struct Chain {
     pub(super) torn: Option<TornLines>,
     /// What the first record continues, where that is not the beginning of a log.
     pub(super) continues: Option<Head>,
-    begin: ChainStart,
+    /// Whether the next record may be any: what came before it is not looked at.
+    begins_anywhere: bool,
     head_file: usize,
     head_line: u64,
     file: usize,
@@ -146,10 +139,11 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// The chain before its first record.
-    pub(super) fn new(begin: ChainStart) -> Self {
+    /// The chain before its first record, which is that of the log, or any of files alone.
+    pub(super) fn new(source: LogSelection<'_>) -> Self {
+        let begins_anywhere = matches!(source, LogSelection::Files(_));
         let (head, torn, continues) = (Head::genesis(), None, None);
-        Self { head, torn, continues, begin, head_file: 0, head_line: 0, file: 0, lines: 0 }
+        Self { head, torn, continues, begins_anywhere, head_file: 0, head_line: 0, file: 0, lines: 0 }
     }
 
     /// What the next line is to the chain.
@@ -244,11 +238,10 @@ impl Chain {
     }
 
     fn begin_at(&mut self, record: &Record) {
-        if self.begin == ChainStart::Anywhere && record.seq > 1 {
+        if std::mem::take(&mut self.begins_anywhere) && record.seq > 1 {
             self.head = Head { seq: record.seq - 1, sha256: record.prev.clone() };
             self.continues = Some(self.head.clone());
         }
-        self.begin = ChainStart::AtGenesis;
     }
 
     fn find_misplaced(&self, record: &Record) -> Option<BrokenRecord> {

@@ -3,7 +3,7 @@
 //! It refuses to say more than the files can show: a chain alone cannot show that its tail was cut
 //! or that all of it was written anew. A head kept elsewhere can, and so can a signed one.
 
-use super::chain::{BadRecord, BrokenRecord, Chain, ChainLink, ChainStart, RecordFault};
+use super::chain::{BadRecord, BrokenRecord, Chain, ChainLink, RecordFault};
 use super::files::{LogFiles, LogSelection};
 use super::lines::LineEnd;
 use super::{AuditError, Head, ToldHeads, open};
@@ -123,13 +123,9 @@ pub fn verify_told(
     kept: &[Kept],
     told: Vec<ToldHeads>,
 ) -> Result<Verification, AuditError> {
-    let begin = match source {
-        LogSelection::Log(_) => ChainStart::AtGenesis,
-        LogSelection::Files(_) => ChainStart::Anywhere,
-    };
     let mut expected = ExpectedHeads::new(kept, told);
     let files = LogFiles::select(source)?;
-    let (mut chain, mut counts) = (Chain::new(begin), RecordCounts::default());
+    let (mut chain, mut counts) = (Chain::new(source), RecordCounts::default());
     let bad =
         |BrokenRecord { file, record }| Ok(Verification::Bad { file: files.path(file).to_owned(), record });
     let (mut torn_end, mut last) = (None, None);

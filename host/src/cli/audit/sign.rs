@@ -28,7 +28,7 @@ pub(super) fn sign(
         bail!("there is no key to sign with; give --key FILE, or set sign_key_file in [audit]");
     };
     let key = SecretKey::load(key)?;
-    let report = match audit::verify(LogSelection::Log(active), &[])? {
+    let report = match audit::verify(LogSelection::Log(active), &[], Vec::new())? {
         Verification::Sound(report) => report,
         Verification::Bad { file, record } => {
             let (at, file) = (record.line, name(&file));

@@ -188,7 +188,7 @@ fn check_log(
         }
     }
     kept.extend(arguments.head.clone().map(|head| Kept { head, by: Witness::Person }));
-    Ok(match audit::verify_told(log, &kept, told)? {
+    Ok(match audit::verify(log, &kept, told)? {
         Verification::Sound(report) => CheckedChain {
             text: format_sound(&report, arguments.head.as_ref(), signed.as_ref()),
             json: format_sound_json(&report, signed.as_ref()),

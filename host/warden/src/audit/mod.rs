@@ -42,7 +42,7 @@ pub use files::{LogSelection, ROTATED_FILES_MAX};
 pub use head::{BadHead, Head};
 pub use log::{AuditLog, Durability};
 pub use told::ToldHeads;
-pub use verify::{Kept, Report, TornEnd, Verification, Witness, verify, verify_told};
+pub use verify::{Kept, Report, TornEnd, Verification, Witness, verify};
 
 pub(crate) use landed::LandedCall;
 pub(crate) use lock::PublishingGuard;

@@ -101,24 +101,16 @@ impl Kept {
     }
 }
 
-/// What the log shows, and whether it still holds the heads that it must.
+/// What the log shows, and whether it still holds the heads that it must: those that are kept, and
+/// those that other chains hold, each of which is read beside it.
 ///
 /// Reads what is there when it starts; appends and rotations go on meanwhile. Needs memory for a
 /// few lines and the heads. The head of a sound log is on the disk when this returns.
 ///
 /// # Errors
-/// [`AuditError`] when a file cannot be read, or the disk does not confirm the head; a bad record
-/// is not an error.
-pub fn verify(source: LogSelection<'_>, kept: &[Kept]) -> Result<Verification, AuditError> {
-    verify_told(source, kept, Vec::new())
-}
-
-/// The same, and whether the log holds every head of it that other chains hold, each of which is
-/// read beside it.
-///
-/// # Errors
-/// [`verify`]; also when a file of the other chains cannot be read.
-pub fn verify_told(
+/// [`AuditError`] when a file cannot be read, of the other chains too, or the disk does not confirm
+/// the head; a bad record is not an error.
+pub fn verify(
     source: LogSelection<'_>,
     kept: &[Kept],
     told: Vec<ToldHeads>,
@@ -166,7 +158,7 @@ pub fn verify_told(
         return bad(chain.cut(fault));
     }
     if !expected.late.is_empty() {
-        return verify(source, &expected.late);
+        return verify(source, &expected.late, Vec::new());
     }
     // A rotation synchronizes first, so this file is all that the disk may lack.
     if let Some(file) = last {

@@ -1,7 +1,7 @@
 //! Chains of several nodes in one state folder.
 
 use super::*;
-use crate::audit::{ChainPlace, LandedCall, ToldHeads, verify, verify_told};
+use crate::audit::{ChainPlace, LandedCall, ToldHeads, verify};
 use cofferdam_core::tool::ErrorCode;
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ fn a_chain_that_cannot_be_looked_at_is_not_left_out() {
     let found = ChainPlace::find_all(dir.path()).expect("readable");
     let nodes: Vec<_> = found.iter().map(|chain| chain.node.as_deref()).collect();
     assert_eq!(nodes, [Some("a"), Some("b")]);
-    let checked = verify(LogSelection::Log(&found[1].active), &[]);
+    let checked = verify(LogSelection::Log(&found[1].active), &[], Vec::new());
     assert!(matches!(checked, Err(AuditError::Open { .. })), "{checked:?}");
 }
 
@@ -121,7 +121,9 @@ fn a_head_that_another_node_has_recorded_shows_a_cut_and_a_change() {
     append(&b, intent(2));
     let head = b.confirm_head().expect("on the disk");
     append(&a, AuditEvent::Heads { heads: [("b".to_owned(), head.to_string())].into() });
-    let check = |log: &AuditLog, kept: &[Kept]| verify(LogSelection::Log(&log.path), kept).expect("readable");
+    let check = |log: &AuditLog, kept: &[Kept]| {
+        verify(LogSelection::Log(&log.path), kept, Vec::new()).expect("readable")
+    };
     let Verification::Sound(report) = check(&a, &[]) else { panic!("it is sound") };
     assert_eq!(report.others, [("b".to_owned(), head.clone())].into());
     let told = |head: &Head| [Kept { head: head.clone(), by: Witness::Node("a".into()) }];
@@ -147,7 +149,7 @@ fn tell(by: &AuditLog, node: &str, head: &Head) {
 fn found_by(dir: &TempDir, node: &str) -> Option<(u64, String)> {
     let told = ToldHeads::open(dir.path(), node, "b").expect("readable");
     let chain = ChainPlace::new(dir.path(), Some("b")).active;
-    match verify_told(LogSelection::Log(&chain), &[], vec![told]).expect("readable") {
+    match verify(LogSelection::Log(&chain), &[], vec![told]).expect("readable") {
         Verification::Sound(_) => None,
         Verification::Bad { record, .. } => Some((record.seq, record.fault.to_string())),
     }

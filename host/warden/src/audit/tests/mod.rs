@@ -117,7 +117,7 @@ fn sound(path: &Path) -> Report {
 fn verify(path: &Path, kept: Option<&Head>) -> Result<Verification, AuditError> {
     let kept: Vec<_> =
         kept.into_iter().map(|head| Kept { head: head.clone(), by: Witness::Person }).collect();
-    super::verify(LogSelection::Log(path), &kept)
+    super::verify(LogSelection::Log(path), &kept, Vec::new())
 }
 
 fn bad(path: &Path, kept: Option<&Head>) -> BadRecord {

@@ -48,7 +48,7 @@ impl Fixture {
 
     fn files_alone(&self, names: &[&str], kept: &[Kept]) -> Verification {
         let files: Vec<_> = names.iter().map(|name| self.at(name)).collect();
-        verify_source(LogSelection::Files(&files), kept).expect("reads")
+        verify_source(LogSelection::Files(&files), kept, Vec::new()).expect("reads")
     }
 }
 
@@ -207,7 +207,7 @@ fn signed_heads_are_found_in_the_chain_or_missed() {
     let (old, new) = (fixture.sound().head, fixture.append());
     let kept = [signed(&old, 1), signed(&fixture.sound().head, 2)];
     let check =
-        |kept: &[Kept]| super::super::verify(LogSelection::Log(&fixture.path()), kept).expect("reads");
+        |kept: &[Kept]| verify_source(LogSelection::Log(&fixture.path()), kept, Vec::new()).expect("reads");
     assert!(matches!(check(&kept), Verification::Sound(_)));
     // The log cut behind the old head, then before it.
     fixture.edit(ACTIVE, |lines| drop(lines.pop()));
@@ -253,7 +253,7 @@ fn a_newest_file_that_was_replaced_is_found() {
     fs::write(fixture.at(ACTIVE), "").expect("writes");
     assert_eq!(fixture.sound().records, 8);
     let kept = Kept { head, by: Witness::Person };
-    let found = verify_source(LogSelection::Log(&fixture.path()), &[kept]).expect("reads");
+    let found = verify_source(LogSelection::Log(&fixture.path()), &[kept], Vec::new()).expect("reads");
     assert!(matches!(
         found,
         Verification::Bad { record: BadRecord { fault: RecordFault::CutTail { .. }, .. }, .. }

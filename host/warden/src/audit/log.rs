@@ -7,7 +7,7 @@
 //! stays as it is.
 
 use super::chains::Siblings;
-use super::lock::{self, HeldLock, PUBLISHING_LOCK, PublishingGuard};
+use super::lock::{self, AUDIT_FILE, HeldLock, PUBLISHING_LOCK, TryLock};
 use super::reading::VERSION;
 use super::sign::SecretKey;
 use super::tail::{LogTail, TailRest};
@@ -206,12 +206,26 @@ impl AuditLog {
         Ok(head)
     }
 
-    /// The guard to hold from before an intent to after its outcome.
+    /// The lock to hold from before an intent to after its outcome: it says that a side effect may
+    /// be under way.
+    ///
+    /// While any process holds one, nobody reconciles, so an intent without an outcome that a
+    /// reconciler finds can only come from a crash.
     ///
     /// # Errors
     /// [`AuditError::Busy`] when another process reconciles for longer than [`LOCK_WAIT`].
-    pub(crate) fn lock_publishing(&self) -> Result<PublishingGuard, AuditError> {
-        PublishingGuard::take(&self.sibling_path(PUBLISHING_LOCK), File::try_lock_shared, self.lock_wait)
+    pub(crate) fn lock_publishing(&self) -> Result<HeldLock<File>, AuditError> {
+        self.acquire_publishing(File::try_lock_shared, self.lock_wait)
+    }
+
+    /// The lock of publications. Each holder has its own open file: locks belong to those.
+    pub(super) fn acquire_publishing(
+        &self,
+        try_lock: TryLock,
+        wait: Duration,
+    ) -> Result<HeldLock<File>, AuditError> {
+        let file = open::open_for_append(&self.sibling_path(PUBLISHING_LOCK))?;
+        lock::acquire(file, PUBLISHING_LOCK, try_lock, wait)
     }
 
     /// A file that belongs to the log, in its folder.
@@ -222,7 +236,7 @@ impl AuditLog {
     /// The lock on the active file, whose tail is known then and which has room for a record.
     fn lock_active(&self, current: &mut ActiveFile) -> Result<HeldLock<Arc<File>>, AuditError> {
         for _ in 0..MOVES_MAX {
-            let lock = lock::log(current.file.clone(), File::try_lock, self.lock_wait)?;
+            let lock = lock::acquire(current.file.clone(), AUDIT_FILE, File::try_lock, self.lock_wait)?;
             let now = current.file.metadata().map_err(AuditError::Read)?;
             if now.nlink() == 0 {
                 return Err(AuditError::Deleted);
@@ -246,7 +260,7 @@ impl AuditLog {
             // No file is this long: the next round reads the new one's end.
             current.tail.end = u64::MAX;
         }
-        Err(AuditError::Busy { what: "the audit file", waited: self.lock_wait })
+        Err(AuditError::Busy { what: AUDIT_FILE, waited: self.lock_wait })
     }
 
     /// The tail of the file as it is now, which never lies before what is known of the log.

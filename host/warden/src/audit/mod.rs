@@ -45,7 +45,7 @@ pub use told::ToldHeads;
 pub use verify::{Kept, Report, TornEnd, Verification, Witness, verify};
 
 pub(crate) use landed::LandedCall;
-pub(crate) use lock::PublishingGuard;
+pub(crate) use lock::HeldLock;
 
 use std::time::Duration;
 

@@ -36,7 +36,7 @@ pub(super) fn open_for_read(path: &Path) -> Result<File, AuditError> {
 /// The length up to which the log is whole: no append is half done there, and none is taken back
 /// below.
 pub(super) fn settled_length(file: &File) -> Result<u64, AuditError> {
-    let _lock = lock::log(file, File::try_lock_shared, LOCK_WAIT)?;
+    let _lock = lock::acquire(file, lock::AUDIT_FILE, File::try_lock_shared, LOCK_WAIT)?;
     Ok(file.metadata().map_err(AuditError::Read)?.len())
 }
 

@@ -7,7 +7,7 @@
 use super::checkpoint::Checkpoint;
 use super::files::{LogFiles, LogSelection};
 use super::lines::PositionedReader;
-use super::lock::{PUBLISHING_LOCK, PublishingGuard};
+use super::lock::HeldLock;
 use super::reading::{LineKind, read};
 use super::{AuditError, AuditLog, Durability, OPEN_CHANGES_MAX, OPEN_INTENTS_MAX};
 use cofferdam_core::audit::{AuditEvent, CallOutcome, Intent, sha256_hex};
@@ -28,7 +28,7 @@ pub(crate) struct Reconcile<'log> {
     unreadable: u64,
     /// The last record that was scanned.
     last: Option<Checkpoint>,
-    _nobody_publishes: PublishingGuard,
+    _nobody_publishes: HeldLock<File>,
 }
 
 impl AuditLog {
@@ -51,7 +51,7 @@ impl AuditLog {
         wait: Duration,
         changes_max: usize,
     ) -> Result<Reconcile<'_>, AuditError> {
-        let nobody = PublishingGuard::take(&self.sibling_path(PUBLISHING_LOCK), File::try_lock, wait)?;
+        let nobody = self.acquire_publishing(File::try_lock, wait)?;
         let files = LogFiles::select(LogSelection::Log(&self.path))?;
         let checkpoint = Checkpoint::load(&self.checkpoint_path());
         let (first, mut start) = match checkpoint {

@@ -4,11 +4,12 @@
 
 use super::Warden;
 use super::unwritten::audit_error;
-use crate::audit::{Durability, PublishingGuard};
+use crate::audit::{Durability, HeldLock};
 use cofferdam_core::audit::{AuditEvent, CallFacts, CallOutcome, Effect, VerdictKind};
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ToolAnswer, ToolError};
+use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -39,7 +40,7 @@ pub struct CallRecord {
     pub(super) files: Vec<Effect>,
     /// Held from before the intent until after the outcome, so that an intent without an outcome
     /// can only come from a crash.
-    pub(super) publishing: Option<PublishingGuard>,
+    pub(super) publishing: Option<HeldLock<File>>,
     /// Whether the outcome is written. The first who answers writes it.
     told: Arc<AtomicBool>,
 }

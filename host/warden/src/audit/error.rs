@@ -1,6 +1,6 @@
 //! Why the audit could not be read or written; each message says what to do next.
 
-use super::sign::{KeyError, StatementsError};
+use super::sign::{KeyError, STATEMENTS_MAX};
 use super::{NESTING_MAX, OPEN_CHANGES_MAX, OPEN_INTENTS_MAX, ROTATED_FILES_MAX};
 use std::io;
 use std::path::PathBuf;
@@ -90,9 +90,20 @@ pub enum AuditError {
     /// The key that heads are signed with is unusable.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// A statement was not made or not written.
-    #[error(transparent)]
-    Statements(#[from] StatementsError),
+    /// The log is empty: a statement has nothing to be about.
+    #[error("the log holds no record, so there is no head to sign")]
+    NoHead,
+    /// The file of statements did not open or take one.
+    #[error("cannot write the statement to {path}: {cause}")]
+    StatementNotWritten {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// More statements than are read.
+    #[error("{0} holds more than {STATEMENTS_MAX} statements; give the newest ones alone")]
+    TooManyStatements(PathBuf),
     /// The open log was deleted: what is written to it could not be found again.
     #[error("the audit file was deleted while in use; restart to begin a new one")]
     Deleted,

@@ -11,5 +11,5 @@ mod statement;
 mod tests;
 
 pub use key::{KeyError, PublicKey, SecretKey};
-pub use signer::{SIGNATURES, StatementsError, append};
+pub use signer::{SIGNATURES, append};
 pub use statement::{Forged, STATEMENTS_MAX, Statement, read};

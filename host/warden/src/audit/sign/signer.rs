@@ -11,7 +11,7 @@ use rustix::fs::{FlockOperation, flock};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The file beside the log that statements are appended to.
 pub const SIGNATURES: &str = "audit.signatures.jsonl";
@@ -22,32 +22,13 @@ const TORN_BYTES_MAX: u64 = 4096;
 /// How every statement's line begins.
 const LINE_START: &[u8] = b"{\"v\":1,\"seq\":";
 
-/// Why a statement was not made or not written.
-#[derive(Debug, thiserror::Error)]
-pub enum StatementsError {
-    /// The log is empty.
-    #[error("the log holds no record, so there is no head to sign")]
-    Empty,
-    /// The file of statements did not open or take it.
-    #[error("cannot write the statement to {path}: {cause}")]
-    NotWritten {
-        /// Which file.
-        path: PathBuf,
-        /// What the system said.
-        cause: io::Error,
-    },
-    /// More statements than are read.
-    #[error("{0} holds more than {max} statements; give the newest ones alone", max = super::STATEMENTS_MAX)]
-    TooMany(PathBuf),
-}
-
 impl SecretKey {
     /// A statement about a head, made now.
     ///
     /// # Errors
-    /// [`StatementsError::Empty`] for the head of an empty log.
-    pub fn sign_head(&self, head: &Head) -> Result<Statement, StatementsError> {
-        if head.seq == 0 { Err(StatementsError::Empty) } else { Ok(Statement::sign(self, head, now())) }
+    /// [`AuditError::NoHead`] for the head of an empty log.
+    pub fn sign_head(&self, head: &Head) -> Result<Statement, AuditError> {
+        if head.seq == 0 { Err(AuditError::NoHead) } else { Ok(Statement::sign(self, head, now())) }
     }
 }
 
@@ -62,7 +43,7 @@ impl AuditLog {
         // A power loss must not take what is signed: that would be the proof that somebody cut the
         // log.
         let head = self.confirm_head()?;
-        Ok(append(&self.sibling_path(SIGNATURES), &key.sign_head(&head)?)?)
+        append(&self.sibling_path(SIGNATURES), &key.sign_head(&head)?)
     }
 
     /// The same for a head at a rotation, which the disk has confirmed, and where nothing may fail
@@ -80,11 +61,11 @@ impl AuditLog {
 /// Adds a statement to a file of them, durably; the file is made if it is not there.
 ///
 /// # Errors
-/// [`StatementsError::NotWritten`].
-pub fn append(path: &Path, statement: &Statement) -> Result<(), StatementsError> {
+/// [`AuditError::StatementNotWritten`].
+pub fn append(path: &Path, statement: &Statement) -> Result<(), AuditError> {
     let file = File::options().read(true).append(true).create(true).mode(0o600).open(path);
     file.and_then(|file| write(&file, statement))
-        .map_err(|cause| StatementsError::NotWritten { path: path.to_owned(), cause })
+        .map_err(|cause| AuditError::StatementNotWritten { path: path.to_owned(), cause })
 }
 
 fn write(mut file: &File, statement: &Statement) -> io::Result<()> {

@@ -97,7 +97,7 @@ pub fn read(path: &Path, key: &PublicKey) -> Result<Vec<Result<Statement, Forged
     let mut found = Vec::new();
     while let Some(line) = lines.next()? {
         if found.len() == STATEMENTS_MAX {
-            return Err(super::StatementsError::TooMany(path.to_owned()).into());
+            return Err(AuditError::TooManyStatements(path.to_owned()));
         }
         let text = std::str::from_utf8(line.bytes).map_err(|_| Forged::NotAStatement);
         let checked = text.and_then(|text| Statement::check(text, key));

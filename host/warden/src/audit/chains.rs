@@ -64,13 +64,6 @@ impl ChainPlace {
     }
 }
 
-/// The other chains of a gateway.
-#[derive(Debug)]
-pub(super) struct Siblings {
-    state_dir: PathBuf,
-    config: Config,
-}
-
 impl AuditLog {
     /// The log of this chain, whose siblings may be settled and asked.
     ///
@@ -79,13 +72,13 @@ impl AuditLog {
     pub fn open_in(state_dir: &Path, node: Option<&str>, config: &Config) -> Result<Self, AuditError> {
         let mut log = Self::open_with(&ChainPlace::new(state_dir, node).active, config)?;
         log.node = node.map(str::to_owned);
-        log.siblings = Some(Siblings { state_dir: state_dir.to_owned(), config: config.clone() });
+        log.siblings = Some((state_dir.to_owned(), config.clone()));
         Ok(log)
     }
 
     /// The other chains of the gateway that are there.
     pub(super) fn siblings(&self) -> Result<Vec<ChainPlace>, AuditError> {
-        let Some(Siblings { state_dir, .. }) = &self.siblings else { return Ok(Vec::new()) };
+        let Some((state_dir, _)) = &self.siblings else { return Ok(Vec::new()) };
         let mut all = ChainPlace::find_all(state_dir)?;
         all.retain(|chain| chain.node != self.node);
         Ok(all)
@@ -101,7 +94,7 @@ impl AuditLog {
         &self,
         is_meant: &dyn Fn(&str) -> bool,
     ) -> Result<Vec<Result<Self, AuditError>>, AuditError> {
-        let Some(Siblings { config, .. }) = &self.siblings else { return Ok(Vec::new()) };
+        let Some((_, config)) = &self.siblings else { return Ok(Vec::new()) };
         let mut chains = self.siblings()?;
         let is_alone = self.node.is_none();
         chains.retain(|chain| is_alone || chain.node.as_deref().is_none_or(is_meant));

@@ -6,7 +6,6 @@
 //! refuses to go on behind a record that it knows: a log that was cut or taken away while in use
 //! stays as it is.
 
-use super::chains::Siblings;
 use super::lock::{self, AUDIT_FILE, HeldLock, PUBLISHING_LOCK, TryLock};
 use super::reading::VERSION;
 use super::sign::SecretKey;
@@ -56,8 +55,9 @@ pub struct AuditLog {
     rotate_bytes: u64,
     /// Whose chain it is.
     pub(super) node: Option<String>,
-    /// The others of the gateway, where they are known.
-    pub(super) siblings: Option<Siblings>,
+    /// The state folder with the gateway's other chains, where they are known, and how they are
+    /// opened.
+    pub(super) siblings: Option<(PathBuf, Config)>,
 }
 
 /// The active file as this process knows it.

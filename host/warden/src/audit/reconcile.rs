@@ -25,7 +25,6 @@ pub(crate) struct Reconcile<'log> {
     /// Changes that the open intents plan.
     changes: usize,
     changes_max: usize,
-    unreadable: u64,
     /// The last record that was scanned.
     last: Option<Checkpoint>,
     _nobody_publishes: HeldLock<File>,
@@ -63,7 +62,6 @@ impl AuditLog {
             open: BTreeMap::new(),
             changes: 0,
             changes_max,
-            unreadable: 0,
             last: None,
             _nobody_publishes: nobody,
         };
@@ -98,13 +96,6 @@ impl Reconcile<'_> {
         self.open.iter().map(|(seq, intent)| (*seq, intent))
     }
 
-    /// How many lines were passed over because they are no records: torn ones, or worse. An intent
-    /// in one of them cannot be settled; `audit verify` says which they are.
-    #[cfg(test)]
-    pub(super) fn unreadable(&self) -> u64 {
-        self.unreadable
-    }
-
     /// Records durably how the intent `seq` ended, as found on disk, and gives the outcome's own
     /// `seq`.
     pub(crate) fn settle(&mut self, seq: u64, outcome: CallOutcome) -> Result<u64, AuditError> {
@@ -128,10 +119,9 @@ impl Reconcile<'_> {
 
     fn scan(&mut self, mut lines: PositionedReader<&File>) -> Result<(), AuditError> {
         while let Some(line) = lines.next()? {
-            let LineKind::Record(record) = read(line.bytes) else {
-                self.unreadable += 1;
-                continue;
-            };
+            // Torn ones, or worse: an intent in one of them cannot be settled, and `audit verify`
+            // says which they are.
+            let LineKind::Record(record) = read(line.bytes) else { continue };
             let (offset, seq) = (line.offset, record.seq);
             self.last = Some(Checkpoint { offset, seq, sha256: sha256_hex(line.bytes) });
             match record.event {

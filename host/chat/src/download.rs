@@ -122,7 +122,7 @@ pub async fn read_body<P: AsRef<[u8]>>(
         let passed = usize::try_from(known).unwrap_or(usize::MAX).min(piece.len());
         known -= passed as u64;
         if let Some(new) = piece.get(passed..).filter(|new| !new.is_empty()) {
-            item.write(new).map_err(|error| give_up(&error.to_string()))?;
+            item.write(new).map_err(|why| give_up(&why))?;
         }
     }
 }

@@ -140,11 +140,6 @@ pub struct Download {
     failed: Option<String>,
 }
 
-/// The download is over a limit, or cannot be stored: fetching on is of no use.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct RejectedDownload(String);
-
 /// A download that ended one way or the other.
 pub struct IntakeResult(Attachment);
 
@@ -157,16 +152,13 @@ impl Download {
     /// Appends what arrived. Writes to the spool file when the attachment is large.
     ///
     /// # Errors
-    /// [`RejectedDownload`] before a byte over a limit is kept. The reason is remembered: `finish`
-    /// tells it.
-    pub fn write(&mut self, bytes: &[u8]) -> Result<(), RejectedDownload> {
+    /// Why it is over a limit, before a byte over that is kept, or cannot be stored: fetching on is
+    /// of no use. The reason is remembered: `finish` tells it.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), String> {
         if self.failed.is_none() {
             self.failed = self.take(bytes).err();
         }
-        match &self.failed {
-            None => Ok(()),
-            Some(reason) => Err(RejectedDownload(reason.clone())),
-        }
+        self.failed.clone().map_or(Ok(()), Err)
     }
 
     fn take(&mut self, bytes: &[u8]) -> Result<(), String> {

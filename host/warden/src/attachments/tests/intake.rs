@@ -47,7 +47,7 @@ fn what_arrives_too_large_ends_the_download() {
         let mut download = intake.admit(declared).unwrap();
         download.write(&[0; 100]).unwrap();
         let rejected = download.write(&[0]).unwrap_err();
-        assert_eq!(rejected.to_string(), "too large: ~101B and more, and the limit is 100 B");
+        assert_eq!(rejected, "too large: ~101B and more, and the limit is 100 B");
         assert_eq!(download.write(b"").unwrap_err(), rejected);
         intake.settle(download.finish());
     }

@@ -133,7 +133,8 @@ impl BucketSweep {
         let mut turns = outgoing.turns();
         turns.swept &= !is_any_left;
         // What was added meanwhile is needed, no matter what the bucket's clock says.
-        let added: BTreeSet<&str> = turns.files.values().flatten().map(|held| held.sha256.as_str()).collect();
+        let added: BTreeSet<&str> =
+            turns.files.values().flatten().map(|(_, held)| held.sha256.as_str()).collect();
         left.retain(|sha256, _| !added.contains(sha256.as_str()));
         turns.left = left;
     }

@@ -88,8 +88,8 @@ struct Inner {
 /// What the turns of this process hold.
 #[derive(Default)]
 struct Turns {
-    /// What each has added, in order.
-    files: HashMap<TurnId, Vec<KeptFile>>,
+    /// What each has added, in order, and the call that did.
+    files: HashMap<TurnId, Vec<(u64, OutgoingAttachment)>>,
     /// Nothing was added since the last sweep, and that left nothing.
     swept: bool,
     /// What the last sweep left to other nodes.
@@ -104,23 +104,14 @@ impl Turns {
         call: u64,
         files: impl IntoIterator<Item = &'a OutgoingAttachment>,
     ) {
-        let kept =
-            |file: &OutgoingAttachment| KeptFile { call, sha256: file.sha256.clone(), bytes: file.bytes };
-        self.files.entry(turn.clone()).or_default().extend(files.into_iter().map(kept));
+        let kept = files.into_iter().map(|file| (call, file.clone()));
+        self.files.entry(turn.clone()).or_default().extend(kept);
     }
 }
 
 /// Blobs that nobody needed at a sweep, and that were too young to go: when each was written. The
 /// same bytes that come again are written again.
 type LeftBlobs = BTreeMap<String, SystemTime>;
-
-/// A file that a turn holds.
-struct KeptFile {
-    /// The call that added it.
-    call: u64,
-    sha256: String,
-    bytes: u64,
-}
 
 impl Outgoing {
     /// The blobs of the one `serve`: they outlive it. What other processes have left behind is
@@ -284,7 +275,7 @@ impl Outgoing {
             return Ok(None);
         }
         let mut kept = in_use()?;
-        kept.extend(turns.files.values().flatten().map(|held| held.sha256.clone()));
+        kept.extend(turns.files.values().flatten().map(|(_, held)| held.sha256.clone()));
         let mut left = LeftBlobs::new();
         // Still locked: another sweep begins when this one has said what it left.
         turns.swept = !self.shared.place.remove_all_but(&kept, now, &mut left);
@@ -384,7 +375,7 @@ impl Drop for Addition {
         }
         let mut turns = self.outgoing.turns();
         if let Some(held) = turns.files.get_mut(&self.turn) {
-            held.retain(|held| held.call != self.call);
+            held.retain(|(call, _)| *call != self.call);
             if held.is_empty() {
                 turns.files.remove(&self.turn);
             }

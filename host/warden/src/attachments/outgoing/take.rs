@@ -123,7 +123,7 @@ impl Addition {
         if held.len() + count > usize::try_from(limits.max_count).unwrap_or(usize::MAX) {
             return Err(OutgoingError::TurnCount { limit: limits.max_count });
         }
-        let before: u64 = held.iter().map(|held| held.bytes).sum();
+        let before: u64 = held.iter().map(|(_, held)| held.bytes).sum();
         if before.saturating_add(bytes) > limits.max_turn_bytes.0 {
             return Err(OutgoingError::TurnBytes { limit: limits.max_turn_bytes });
         }

@@ -52,7 +52,7 @@ async fn download_one(
     let mut body = egress.get(url.as_written()).await?;
     let mut writer = blobs.writer(ByteSize(limits.max_bytes));
     while let Some(piece) = body.next().await? {
-        let total = held + writer.len() + piece.len() as u64;
+        let total = held + writer.bytes_written() + piece.len() as u64;
         if let Some(quota) = limits.temp_dir_quota_bytes.filter(|quota| total > *quota) {
             let message = format!(
                 "`{}`: with it the downloads of this task have more than [attachments] temp_dir_quota_bytes = {quota}; \

@@ -146,7 +146,7 @@ pub struct IntakeResult(Attachment);
 impl Download {
     /// Bytes that have arrived.
     pub fn bytes_arrived(&self) -> u64 {
-        self.writer.len()
+        self.writer.bytes_written()
     }
 
     /// Appends what arrived. Writes to the spool file when the attachment is large.
@@ -162,7 +162,7 @@ impl Download {
     }
 
     fn take(&mut self, bytes: &[u8]) -> Result<(), String> {
-        let total = self.writer.len().saturating_add(bytes.len() as u64);
+        let total = self.writer.bytes_written().saturating_add(bytes.len() as u64);
         // Its own limit is the one to name when both are exceeded.
         if total <= self.writer.limit.0 {
             self.claim.grow_to(total)?;
@@ -177,7 +177,7 @@ impl Download {
 
     /// All bytes arrived: hashes and sniffs them. Reads from disk when the attachment is large.
     pub fn finish(self) -> IntakeResult {
-        let got = self.writer.len();
+        let got = self.writer.bytes_written();
         if let Some(reason) = &self.failed {
             return IntakeResult(unavailable(self.info, reason));
         }

@@ -8,7 +8,7 @@ use cofferdam_core::limits::ByteSize;
 use cofferdam_core::lock::lock;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, DirEntry};
 use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
@@ -18,8 +18,8 @@ use tempfile::{SpooledData, SpooledTempFile};
 /// Larger blobs go to a file.
 const MEMORY_BYTES_MAX: usize = 256 << 10;
 
-/// What `tempfile` names a file where it needs a name for a moment.
-const SPOOL_PREFIX: &str = ".tmp";
+/// What `tempfile` names a file that is not finished, or needs a name for a moment.
+pub(super) const TEMP_PREFIX: &str = ".tmp";
 
 /// The spool directory and the blobs that are alive. Cheap to clone.
 #[derive(Clone)]
@@ -46,14 +46,8 @@ impl BlobStore {
     /// # Errors
     /// When the directory cannot be made or listed.
     pub fn open(dir: &Path) -> io::Result<Self> {
-        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-        for entry in fs::read_dir(dir)? {
-            let entry = entry?;
-            // Another process may be about to remove the same name, which is as good.
-            if entry.file_name().to_string_lossy().starts_with(SPOOL_PREFIX) && entry.file_type()?.is_file() {
-                let _ = fs::remove_file(entry.path());
-            }
-        }
+        make_private(dir)?;
+        remove_temp(dir)?;
         Ok(Self { dir: dir.into(), alive: Arc::default() })
     }
 
@@ -76,6 +70,28 @@ impl BlobStore {
     }
 }
 
+pub(super) fn make_private(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+/// Removes the files of a folder that are not finished.
+pub(super) fn remove_temp(dir: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if is_temp(&entry) {
+            // Another process may be about to remove the same name, which is as good.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+    Ok(())
+}
+
+/// Whether it is a file that is not finished.
+pub(super) fn is_temp(entry: &DirEntry) -> bool {
+    entry.file_name().to_string_lossy().starts_with(TEMP_PREFIX)
+        && entry.file_type().is_ok_and(|kind| kind.is_file())
+}
+
 /// A blob being written. Dropped, it is gone.
 pub struct BlobWriter {
     store: BlobStore,
@@ -88,13 +104,8 @@ pub struct BlobWriter {
 
 impl BlobWriter {
     /// Bytes so far.
-    pub fn len(&self) -> u64 {
+    pub fn bytes_written(&self) -> u64 {
         self.len
-    }
-
-    /// Whether nothing was written yet.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
     }
 
     /// Appends `bytes`.

@@ -2,18 +2,17 @@
 //! `serve` has a folder of its own in it, which is gone when the process is.
 
 use super::LeftBlobs;
+use crate::attachments::store::{TEMP_PREFIX, is_temp, make_private, remove_temp};
 use rustix::fs::{FlockOperation, flock};
 use std::collections::BTreeSet;
-use std::fs::{self, DirBuilder, DirEntry, File};
+use std::fs::{self, DirEntry, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 use tempfile::{NamedTempFile, TempDir};
 
-/// What `tempfile` names a file that is not finished.
-const TEMP_PREFIX: &str = ".tmp";
 /// Begins the name of a folder of a process beside.
 const BESIDE_PREFIX: &str = ".beside-";
 
@@ -32,16 +31,12 @@ impl BlobFolder {
     /// in it.
     pub(super) fn open_shared(dir: &Path, age_min: Duration) -> io::Result<Self> {
         make_private(dir)?;
-        let folder = Self { dir: dir.to_owned(), age_min, private: None };
-        for entry in fs::read_dir(dir)? {
-            let entry = entry?;
-            // Those of other nodes go with a sweep, which knows what time it is.
-            if age_min.is_zero() && is_temp(&entry) {
-                let _ = fs::remove_file(entry.path());
-            }
+        // Those of other nodes go with a sweep, which knows what time it is.
+        if age_min.is_zero() {
+            remove_temp(dir)?;
         }
         sweep_left(dir)?;
-        Ok(folder)
+        Ok(Self { dir: dir.to_owned(), age_min, private: None })
     }
 
     /// Goes by the file's time, which the filesystem sets: its server, or the machine that wrote
@@ -170,16 +165,6 @@ fn private_folder(dir: &Path) -> io::Result<(TempDir, File)> {
     let lock = File::open(own.path())?;
     flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
     Ok((own, lock))
-}
-
-fn make_private(dir: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(dir)
-}
-
-/// Whether it is a file that is not finished.
-fn is_temp(entry: &DirEntry) -> bool {
-    entry.file_name().to_string_lossy().starts_with(TEMP_PREFIX)
-        && entry.file_type().is_ok_and(|kind| kind.is_file())
 }
 
 fn is_sha256(name: &str) -> bool {

@@ -56,7 +56,7 @@ fn the_cap_holds_before_a_byte_over_it_is_kept() {
     let mut writer = store.writer(ByteSize(10));
     writer.write(&[1; 10]).unwrap();
     assert!(matches!(writer.write(&[1]), Err(BlobError::OverLimit(ByteSize(10)))));
-    assert_eq!(writer.len(), 10);
+    assert_eq!(writer.bytes_written(), 10);
     assert_eq!(blob(&store, b"next").len(), 4);
 }
 

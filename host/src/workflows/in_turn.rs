@@ -16,7 +16,7 @@ use super::executor::people::{
 use cofferdam_chat::runs::{CallingTurn, Served};
 use cofferdam_core::audit::{self, CallFacts, WorkflowState, sha256_hex};
 use cofferdam_core::id::{Caller, TurnId};
-use cofferdam_core::message::{OutgoingResponse, SentMessage};
+use cofferdam_core::message::{DirectMessage, OutgoingResponse, SentMessage};
 use cofferdam_core::secret::redact;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
@@ -25,7 +25,7 @@ use cofferdam_store::{
     TurnWaited, now_ms,
 };
 use cofferdam_warden::attachments::outgoing::{OutgoingBytes, OutgoingFile};
-use cofferdam_warden::messaging::{MessageToSend, Messaging, UnsentMessage};
+use cofferdam_warden::messaging::{Messaging, UnsentMessage};
 use run::{WORKFLOW, new_run};
 use serde_json::json;
 use std::cell::Cell;
@@ -69,13 +69,14 @@ impl Messaging for TurnMessaging {
     fn send(
         &self,
         of: &CallFacts,
-        message: MessageToSend,
+        message: DirectMessage,
+        files: Vec<OutgoingFile>,
         stopped: &dyn Fn() -> Option<ToolError>,
     ) -> Result<SentMessage, UnsentMessage> {
         let cancel = self.executor.stop.child_token();
         let may_go_out = Cell::new(false);
         let sent = self.runtime.block_on(async {
-            let delivered = self.deliver(of, message, (&cancel, &may_go_out));
+            let delivered = self.deliver(of, message, files, (&cancel, &may_go_out));
             tokio::pin!(delivered);
             loop {
                 tokio::select! {
@@ -178,10 +179,11 @@ impl TurnMessaging {
     async fn deliver(
         &self,
         of: &CallFacts,
-        message: MessageToSend,
+        message: DirectMessage,
+        files: Vec<OutgoingFile>,
         (cancel, may_go_out): (&CancellationToken, &Cell<bool>),
     ) -> Result<SentMessage, ToolError> {
-        let MessageToSend { to, text: given, files, workflow } = message;
+        let DirectMessage { to, text: given, workflow, .. } = message;
         // Who calls may have read a secret somewhere; what is written is for others.
         let text = redact(&given).into_owned();
         check_message(&text, files.len())?;

@@ -3,21 +3,9 @@
 
 use crate::attachments::outgoing::OutgoingFile;
 use cofferdam_core::audit::CallFacts;
-use cofferdam_core::message::SentMessage;
+use cofferdam_core::message::{DirectMessage, SentMessage};
 use cofferdam_core::tool::ToolError;
 use std::time::Duration;
-
-/// A message, with its files opened.
-pub struct MessageToSend {
-    /// `CHANNEL:USER`.
-    pub to: String,
-    /// What it says.
-    pub text: String,
-    /// Its files, in order.
-    pub files: Vec<OutgoingFile>,
-    /// The workflow that it belongs to, if to one.
-    pub workflow: Option<String>,
-}
 
 /// Why a message is not known to be out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,8 +24,9 @@ pub trait Messaging: Send + Sync {
     /// `recipient_denied`.
     fn check_served(&self, to: &str) -> Result<(), ToolError>;
 
-    /// Sends a message and waits until it is out. The same message of the same call is sent once,
-    /// however often the call runs. `stopped` says why nobody waits any longer, if so.
+    /// Sends a message with these files, which are its own, opened, in order, and waits until it is
+    /// out. The same message of the same call is sent once, however often the call runs. `stopped`
+    /// says why nobody waits any longer, if so.
     ///
     /// # Errors
     /// `recipient_denied`, `send_failed`, `not_found` for the workflow, those of taking its files,
@@ -45,7 +34,8 @@ pub trait Messaging: Send + Sync {
     fn send(
         &self,
         of: &CallFacts,
-        message: MessageToSend,
+        message: DirectMessage,
+        files: Vec<OutgoingFile>,
         stopped: &dyn Fn() -> Option<ToolError>,
     ) -> Result<SentMessage, UnsentMessage>;
 

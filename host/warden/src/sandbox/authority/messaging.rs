@@ -2,7 +2,7 @@
 
 use super::{Authority, denied};
 use crate::attachments::outgoing::OutgoingFile;
-use crate::messaging::{MessageToSend, Messaging};
+use crate::messaging::Messaging;
 use cofferdam_core::audit::CallFacts;
 use cofferdam_core::capability::Interface;
 use cofferdam_core::message::{DirectMessage, SentMessage};
@@ -29,29 +29,27 @@ impl Authority {
 
     pub(super) fn send(&mut self, message: DirectMessage) -> Result<SentMessage, ToolError> {
         let (people, of) = self.messaging()?;
-        let DirectMessage { to, text, files, workflow } = message;
-        if !self.permit.may_write_to(&to) {
-            let to = one_line(&to, 80);
+        let to = one_line(&message.to, 80);
+        if !self.permit.may_write_to(&message.to) {
             return Err(denied(format!(
                 "{to} was not judged as a recipient of this call; use the argument itself"
             )));
         }
-        if files.len() > MESSAGE_FILES_MAX {
+        if message.files.len() > MESSAGE_FILES_MAX {
             let said =
                 format!("a message takes at most {MESSAGE_FILES_MAX} files; send the rest in another one");
             return Err(ToolError::new(ErrorCode::QuotaExceeded, said));
         }
-        let source = |path: String| {
-            let body = self.permitted_body(&path)?;
+        let source = |path: &String| {
+            let body = self.permitted_body(path)?;
             Ok(OutgoingFile { body, name: None, mime_type: None })
         };
-        let files = files.into_iter().map(source).collect::<Result<_, ToolError>>()?;
+        let files = message.files.iter().map(source).collect::<Result<_, ToolError>>()?;
         let limits = *self.permit.limits();
         let stopped = || self.clock.stop_reason().map(|stopped| stopped.to_tool_error(&limits));
-        let name = one_line(&to, 80);
-        let sent = people.send(of, MessageToSend { to, text, files, workflow }, &stopped);
+        let sent = people.send(of, message, files, &stopped);
         if sent.as_ref().err().is_none_or(|unsent| unsent.may_go_out) {
-            self.written_to.insert(name);
+            self.written_to.insert(to);
         }
         sent.map_err(|unsent| unsent.error)
     }

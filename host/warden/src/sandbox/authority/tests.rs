@@ -343,13 +343,14 @@ impl crate::messaging::Messaging for Postbox {
     fn send(
         &self,
         _: &cofferdam_core::audit::CallFacts,
-        message: crate::messaging::MessageToSend,
+        message: DirectMessage,
+        files: Vec<crate::attachments::outgoing::OutgoingFile>,
         _: &dyn Fn() -> Option<ToolError>,
     ) -> Result<SentMessage, UnsentMessage> {
         if let Some(unsent) = &self.1 {
             return Err(unsent.clone());
         }
-        let said = format!("{} {} {}", message.to, message.text, message.files.len());
+        let said = format!("{} {} {}", message.to, message.text, files.len());
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(said);
         Ok(SentMessage { channel: "paper".into(), channel_id: "1".into(), message_id: "2".into() })
     }

@@ -171,7 +171,7 @@ impl MessageSender {
             return Ok(addition);
         }
         let taking = tokio::task::spawn_blocking(move || {
-            addition.take(files, &|| Ok(())).map_err(ToolError::from)?;
+            addition.take(files, &|| Ok(()))?;
             Ok(addition)
         });
         taking.await.unwrap_or_else(|error| Err(ToolError::new(ErrorCode::Internal, error.to_string())))

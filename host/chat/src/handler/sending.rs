@@ -52,7 +52,7 @@ impl<'a, C: Channel> ReplySender<'a, C> {
                 name: Some("voice.ogg".into()),
                 mime_type: None,
             };
-            let file = held.take(vec![source], &|| Ok(())).map_err(|error| error.to_string())?;
+            let file = held.take(vec![source], &|| Ok(())).map_err(|error| error.message)?;
             Ok::<_, String>((file, held))
         });
         let recorded = recorded.await.map_err(|error| SendError::Refused(error.to_string()))?;

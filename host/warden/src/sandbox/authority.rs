@@ -211,7 +211,7 @@ impl Authority {
         let sources = files.into_iter().map(|file| self.source(file)).collect::<Result<_, _>>()?;
         let limits = *self.permit.limits();
         let check = || self.clock.stop_reason().map_or(Ok(()), |stopped| Err(stopped.to_tool_error(&limits)));
-        Ok(reply.take(sources, &check)?)
+        reply.take(sources, &check)
     }
 
     fn file(&mut self, file: StagedId) -> Result<&mut StagedFile, ToolError> {

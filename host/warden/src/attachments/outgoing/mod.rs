@@ -15,7 +15,6 @@ mod tests;
 
 pub use bucket::{BLOBS_LISTED_MAX, BUCKET_SWEPT_EVERY, Bucket, BucketSweep, StoredBlob};
 pub use source::{CONTENTS_BYTES_MAX, OutgoingBytes, OutgoingFile};
-pub use take::OutgoingError;
 
 use cofferdam_core::audit::{AttachRecord, Effect};
 use cofferdam_core::id::TurnId;

@@ -1,9 +1,10 @@
 //! What is to go out: an open file of the workspace, or bytes that a call composed. It refuses, one
 //! by one, what no platform takes and what is over the operator's limit.
 
-use super::{Config, OutgoingError};
+use super::Config;
 use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_core::text::one_line;
+use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::fmt;
 use std::fs::File;
 
@@ -67,15 +68,24 @@ impl OutgoingFile {
     }
 
     /// Refuses what no platform takes, or the operator does not.
-    pub(super) fn check(&self, limits: &Config) -> Result<(), OutgoingError> {
+    pub(super) fn check(&self, limits: &Config) -> Result<(), ToolError> {
         let nameless = self.name.as_deref().is_none_or(|name| name.trim().is_empty());
         if nameless && matches!(self.body, OutgoingBytes::Contents(_)) {
-            return Err(OutgoingError::Nameless);
+            let said = "a file whose content is given needs a name that the user sees, e.g. table.csv";
+            return Err(ToolError::new(ErrorCode::InvalidArguments, said));
         }
         let (what, bytes, limit) = (self.what(), self.len(), limits.max_bytes);
         match bytes {
-            0 => Err(OutgoingError::Empty { what }),
-            _ if bytes > limit.0 => Err(OutgoingError::TooLarge { what, bytes, limit }),
+            0 => {
+                let said = format!("{what} is empty; there is nothing to send");
+                Err(ToolError::new(ErrorCode::InvalidArguments, said))
+            }
+            _ if bytes > limit.0 => {
+                let said = format!(
+                    "{what} has {bytes} bytes; a reply takes files of at most {limit} (replies.max_bytes)"
+                );
+                Err(ToolError::new(ErrorCode::TooLarge, said))
+            }
             _ => Ok(()),
         }
     }

@@ -165,7 +165,7 @@ fn the_limit_of_a_call_holds_over_all_that_it_adds() {
     let take = |addition: &mut Addition, bytes: &str| addition.take(vec![f.source("a", bytes)], &|| Ok(()));
     let mut addition = outgoing.addition(&turn(1));
     take(&mut addition, "0123456789").expect("taken");
-    let refused = ToolError::from(take(&mut addition, "012345").expect_err("refused"));
+    let refused = take(&mut addition, "012345").expect_err("refused");
     assert_eq!(refused.code, ErrorCode::QuotaExceeded);
     assert!(refused.message.contains("replies.max_call_bytes"), "{refused}");
     assert_eq!(f.names().len(), 1, "nothing of it was copied");
@@ -174,7 +174,7 @@ fn the_limit_of_a_call_holds_over_all_that_it_adds() {
     let mut another = outgoing.addition(&turn(1));
     take(&mut another, "0123456789").expect("a call of its own");
     let both = vec![f.source("a", "01234567"), f.source("b", "01234567")];
-    let refused = ToolError::from(outgoing.addition(&turn(2)).take(both, &|| Ok(())).expect_err("refused"));
+    let refused = outgoing.addition(&turn(2)).take(both, &|| Ok(())).expect_err("refused");
     assert!(refused.message.contains("15 B"), "{refused}");
 }
 
@@ -203,13 +203,13 @@ fn a_call_that_does_not_end_well_adds_nothing() {
     let stopped = ToolError::new(ErrorCode::TimedOut, "late");
     let mut addition = f.outgoing.addition(&turn(2));
     let said = addition.take(vec![f.source("a", "x")], &|| Err(stopped.clone())).expect_err("stopped");
-    assert_eq!(ToolError::from(said), stopped);
+    assert_eq!(said, stopped);
     let mut addition = f.outgoing.addition(&turn(2));
     let mut shrunk = f.source("a", "x");
     if let OutgoingBytes::File { len, .. } = &mut shrunk.body {
         *len = 5;
     }
-    let said = ToolError::from(addition.take(vec![shrunk], &|| Ok(())).expect_err("it shrank"));
+    let said = addition.take(vec![shrunk], &|| Ok(())).expect_err("it shrank");
     assert_eq!(said.code, ErrorCode::WriteFailed);
     let mut unreadable = f.source("a", "x");
     if let OutgoingBytes::File { file, .. } = &mut unreadable.body {
@@ -217,7 +217,7 @@ fn a_call_that_does_not_end_well_adds_nothing() {
         let path = f.dir.path().join("unreadable");
         *file = std::fs::File::create(path).expect("writable");
     }
-    let said = ToolError::from(addition.take(vec![unreadable], &|| Ok(())).expect_err("unreadable"));
+    let said = addition.take(vec![unreadable], &|| Ok(())).expect_err("unreadable");
     assert_eq!(said.code, ErrorCode::ReadFailed);
     assert!(said.message.starts_with("/shared/a cannot be read ("), "{said}");
 }

@@ -117,9 +117,10 @@ impl InterruptedPlan {
             let rest = planned.split_off(done.len());
             return Ok(Self { answer, done, rest });
         }
-        let happened: HashSet<&Effect> = done.iter().collect();
-        planned.retain(|effect| !happened.contains(effect));
-        Err(unfinished_error(&done, &planned, "others have changed the same paths since"))
+        let mut cut = Self { answer, done, rest: planned };
+        let happened: HashSet<&Effect> = cut.done.iter().collect();
+        cut.rest.retain(|effect| !happened.contains(effect));
+        Err(cut.unfinished_error("others have changed the same paths since"))
     }
 
     /// The files that are there because of the earlier run.
@@ -154,23 +155,19 @@ impl InterruptedPlan {
 
     /// The call cannot be finished; the error says where it stands.
     pub(super) fn unfinished_error(&self, why: &str) -> ToolError {
-        unfinished_error(&self.done, &self.rest, why)
+        let paths: Vec<_> = self.rest.iter().filter_map(Effect::path).collect();
+        let rest = if paths.is_empty() {
+            String::new()
+        } else {
+            format!("; not done: {}", first_of(&paths, |path| (*path).to_owned()))
+        };
+        let said = format!(
+            "the gateway stopped while it made the changes of this call, and cannot finish them ({why}); done before \
+             that: {}{rest}. Look at these paths, and ask for what is missing",
+            describe_effects(&self.done)
+        );
+        ToolError::new(ErrorCode::WriteFailed, said)
     }
-}
-
-fn unfinished_error(done: &[Effect], rest: &[Effect], why: &str) -> ToolError {
-    let paths: Vec<_> = rest.iter().filter_map(Effect::path).collect();
-    let rest = if paths.is_empty() {
-        String::new()
-    } else {
-        format!("; not done: {}", first_of(&paths, |path| (*path).to_owned()))
-    };
-    let said = format!(
-        "the gateway stopped while it made the changes of this call, and cannot finish them ({why}); done before that: \
-         {}{rest}. Look at these paths, and ask for what is missing",
-        describe_effects(done)
-    );
-    ToolError::new(ErrorCode::WriteFailed, said)
 }
 
 #[cfg(test)]

@@ -17,11 +17,6 @@ pub struct Head {
     pub sha256: String,
 }
 
-/// Why a text is not a head.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a head; give SEQ:SHA256 as `audit verify` prints it")]
-pub struct BadHead(String);
-
 impl Head {
     /// The head of an empty log.
     pub fn genesis() -> Self {
@@ -36,10 +31,14 @@ impl fmt::Display for Head {
 }
 
 impl FromStr for Head {
-    type Err = BadHead;
+    /// A sentence that says what to give instead.
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, BadHead> {
-        let bad = || BadHead(cofferdam_core::text::one_line(text, 100));
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bad = || {
+            let text = cofferdam_core::text::one_line(text, 100);
+            format!("{text:?} is not a head; give SEQ:SHA256 as `audit verify` prints it")
+        };
         let (seq, sha256) = text.trim().split_once(':').ok_or_else(bad)?;
         let seq = seq.parse().map_err(|_| bad())?;
         let sha256 = sha256.to_ascii_lowercase();

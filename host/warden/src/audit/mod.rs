@@ -39,7 +39,7 @@ pub use config::{Config, ROTATE_BYTES_MIN};
 pub use entries::{Entries, EntryRange, LogEntry, RecordFilter, read_entries};
 pub use error::AuditError;
 pub use files::{LogSelection, ROTATED_FILES_MAX};
-pub use head::{BadHead, Head};
+pub use head::Head;
 pub use log::{AuditLog, Durability};
 pub use told::ToldHeads;
 pub use verify::{Kept, Report, TornEnd, Verification, Witness, verify};

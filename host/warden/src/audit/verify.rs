@@ -117,10 +117,21 @@ pub fn verify(
 ) -> Result<Verification, AuditError> {
     let mut expected = ExpectedHeads::new(kept, told);
     let files = LogFiles::select(source)?;
-    let (mut chain, mut counts) = (Chain::new(source), RecordCounts::default());
+    let mut chain = Chain::new(source);
+    let mut report = Report {
+        records: 0,
+        files: (0..files.len()).map(|index| files.path(index).to_owned()).collect(),
+        continues: None,
+        recovered: 0,
+        intents_open: 0,
+        unchecked: 0,
+        torn: None,
+        head: Head::genesis(),
+        others: BTreeMap::new(),
+    };
     let bad =
         |BrokenRecord { file, record }| Ok(Verification::Bad { file: files.path(file).to_owned(), record });
-    let (mut torn_end, mut last) = (None, None);
+    let mut last = None;
     for index in 0..files.len() {
         if index > 0 {
             chain.next_file();
@@ -134,7 +145,7 @@ pub fn verify(
                 ChainLink::Torn => {}
                 ChainLink::Bad(broken) => return bad(broken),
                 ChainLink::Record(record) => {
-                    counts.count(&record, &chain);
+                    report.count(&record, &chain);
                     if let Some(fault) = expected.find_contradiction(&chain.head)? {
                         return bad(chain.current_fault(fault));
                     }
@@ -150,7 +161,7 @@ pub fn verify(
             return bad(broken);
         }
         if let Some(torn) = &chain.torn {
-            torn_end = Some(TornEnd { line: torn.line, bytes: part.end - torn.start });
+            report.torn = Some(TornEnd { line: torn.line, bytes: part.end - torn.start });
         }
         last = Some(part.file);
     }
@@ -164,17 +175,8 @@ pub fn verify(
     if let Some(file) = last {
         open::confirm_read(&file)?;
     }
-    Ok(Verification::Sound(Report {
-        records: counts.records,
-        files: (0..files.len()).map(|index| files.path(index).to_owned()).collect(),
-        continues: chain.continues,
-        recovered: counts.recovered,
-        intents_open: counts.intents.saturating_sub(counts.settled),
-        unchecked: expected.unchecked,
-        torn: torn_end,
-        head: chain.head,
-        others: counts.others,
-    }))
+    (report.continues, report.head, report.unchecked) = (chain.continues, chain.head, expected.unchecked);
+    Ok(Verification::Sound(report))
 }
 
 /// The heads that are still to come.
@@ -237,24 +239,15 @@ fn other_head(kept: &Kept) -> RecordFault {
     RecordFault::OtherHead(kept.describe(None))
 }
 
-/// Counted, not listed: a chain of any content is checked in the same memory.
-#[derive(Default)]
-struct RecordCounts {
-    records: u64,
-    recovered: u64,
-    intents: u64,
-    settled: u64,
-    others: BTreeMap<String, Head>,
-}
-
-impl RecordCounts {
+impl Report {
+    /// Counted, not listed: a chain of any content is checked in the same memory.
     fn count(&mut self, record: &Record, chain: &Chain) {
         self.records += 1;
         let before = chain.continues.as_ref().map_or(0, |head| head.seq);
         match &record.event {
-            AuditEvent::Intent(_) => self.intents += 1,
+            AuditEvent::Intent(_) => self.intents_open += 1,
             AuditEvent::Outcome(outcome) if outcome.intent.is_some_and(|seq| seq > before) => {
-                self.settled += 1
+                self.intents_open = self.intents_open.saturating_sub(1);
             }
             AuditEvent::Outcome(_)
             | AuditEvent::Approval(_)

@@ -184,13 +184,6 @@ impl AuditLog {
         self.node.as_deref()
     }
 
-    /// The last record that this process knows, once the disk has it.
-    pub(super) fn confirm_head(&self) -> Result<Head, AuditError> {
-        let head = self.head();
-        self.confirm(head.seq)?;
-        Ok(head)
-    }
-
     /// The last record of the chain, also where another process has appended it, once the disk has
     /// it.
     ///

@@ -42,7 +42,8 @@ impl AuditLog {
         let Some(key) = self.sign_key.as_ref().filter(|_| self.head().seq > 0) else { return Ok(()) };
         // A power loss must not take what is signed: that would be the proof that somebody cut the
         // log.
-        let head = self.confirm_head()?;
+        let head = self.head();
+        self.confirm(head.seq)?;
         append(&self.sibling_path(SIGNATURES), &key.sign_head(&head)?)
     }
 

@@ -119,7 +119,7 @@ fn a_head_that_another_node_has_recorded_shows_a_cut_and_a_change() {
     let (a, b) = (open(&dir, Some("a")), open(&dir, Some("b")));
     append(&b, intent(1));
     append(&b, intent(2));
-    let head = b.confirm_head().expect("on the disk");
+    let head = b.confirm_newest_head().expect("on the disk");
     append(&a, AuditEvent::Heads { heads: [("b".to_owned(), head.to_string())].into() });
     let check = |log: &AuditLog, kept: &[Kept]| {
         verify(LogSelection::Log(&log.path), kept, Vec::new()).expect("readable")
@@ -164,7 +164,7 @@ fn a_chain_that_was_cut_and_has_grown_past_that_is_shown_by_every_head_of_before
     let (a, b) = (open(&dir, Some("a")), open(&dir, Some("b")));
     for n in 1..=4 {
         append(&b, intent(n));
-        tell(&a, "b", &b.confirm_head().expect("on the disk"));
+        tell(&a, "b", &b.confirm_newest_head().expect("on the disk"));
     }
     assert_eq!(found_by(&dir, "a"), None);
     let (known, whole) = (b.head(), fs::read_to_string(&b.path).expect("readable"));
@@ -179,7 +179,7 @@ fn a_chain_that_was_cut_and_has_grown_past_that_is_shown_by_every_head_of_before
     for n in 5..=8 {
         append(&again, intent(n));
     }
-    tell(&a, "b", &again.confirm_head().expect("on the disk"));
+    tell(&a, "b", &again.confirm_newest_head().expect("on the disk"));
     assert_eq!(found_by(&dir, "a"), Some((3, CHANGED.to_owned())));
     assert_eq!(sound(&a.path).others, [("b".to_owned(), again.head())].into());
     // Without others the node's own word shows it.
@@ -193,10 +193,10 @@ fn a_head_that_is_told_after_a_later_one_counts_too() {
     let dir = tempfile::tempdir().expect("a folder");
     let (a, b) = (open(&dir, Some("a")), open(&dir, Some("b")));
     append(&b, intent(1));
-    let first = b.confirm_head().expect("on the disk");
+    let first = b.confirm_newest_head().expect("on the disk");
     append(&b, intent(2));
     append(&b, intent(3));
-    let last = b.confirm_head().expect("on the disk");
+    let last = b.confirm_newest_head().expect("on the disk");
     for head in [&last, &first, &last] {
         tell(&a, "b", head);
     }

@@ -60,7 +60,7 @@ fn began(workflow: &Arc<Workflow>, text: &str) {
     };
     let plan = match RunPlan::begin(workflow.clone(), &context) {
         Ok(plan) => plan,
-        Err(error) => return placed(&error.problem, "w.yaml", text),
+        Err(problem) => return placed(&problem, "w.yaml", text),
     };
     assert_eq!(plan.tasks.len(), workflow.tasks.len());
     let outputs: Map<String, Value> = workflow

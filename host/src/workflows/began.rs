@@ -6,7 +6,7 @@ use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::id::{Caller, SessionId};
 use cofferdam_store::{KeptRun, NewRun, RunOwner};
 use cofferdam_workflow::attachment::FolderPath;
-use cofferdam_workflow::{Context, FileProblem, PlanError, RunPlan, SourceFile, Workflow};
+use cofferdam_workflow::{Context, FileProblem, RunPlan, SourceFile, Workflow};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
@@ -36,10 +36,10 @@ pub enum TakeUpError {
     Unreadable(String),
     /// Its files are no workflow to this release.
     #[error("its file is no workflow to this release: {0}")]
-    File(#[from] FileProblem),
+    File(#[source] FileProblem),
     /// Its templates cannot be rendered by this release.
     #[error(transparent)]
-    Plan(#[from] PlanError),
+    Plan(FileProblem),
 }
 
 impl TakeUpError {
@@ -48,7 +48,7 @@ impl TakeUpError {
         match self {
             Self::Unreadable(_) => self.to_string(),
             Self::File(problem) => format!("its file is no workflow to this release: {}", problem.problem),
-            Self::Plan(error) => error.problem.problem.clone(),
+            Self::Plan(problem) => problem.problem.clone(),
         }
     }
 }
@@ -112,14 +112,15 @@ pub fn take_up(kept: &KeptRun) -> Result<PreparedRun, TakeUpError> {
         let found = others.iter().find(|file| file.path == path);
         found.map(|file| file.text.clone()).ok_or_else(|| "it was not kept".to_owned())
     };
-    let workflow = Arc::new(Workflow::load(&own.name, &own.text, &mut read)?);
+    let workflow = Workflow::load(&own.name, &own.text, &mut read).map_err(TakeUpError::File)?;
+    let workflow = Arc::new(workflow);
     let session = trigger["session"].as_str().map(SessionId::new);
     let context = Context { run: kept.new.run.clone(), input, env, trigger, tools };
     let folder = AttachableFolder::open(&dir)
         .map_err(|cause| format!("the folder {} cannot be opened here: {cause}", dir.display()));
     Ok(PreparedRun {
         id: kept.new.run.clone(),
-        plan: RunPlan::begin(workflow, &context)?,
+        plan: RunPlan::begin(workflow, &context).map_err(TakeUpError::Plan)?,
         folder,
         by: kept.new.by.clone(),
         session,

@@ -341,7 +341,7 @@ impl WorkflowService {
         let ServingServices { env, tools, max_open, .. } = &self.0.given;
         let context = Context { run: id, input, env: env.clone(), trigger, tools: tools.clone() };
         let plan = RunPlan::begin(of.workflow.clone(), &context)
-            .map_err(|error| StartRefusal::Refused(format!("{}: {}", error.code, error.problem.problem)))?;
+            .map_err(|error| StartRefusal::Refused(format!("{}: {}", error.code, error.problem)))?;
         check_addresses(&plan, &self.0.executors.borrow().limits)
             .map_err(|error| StartRefusal::Refused(format!("{}: {error}", error.code())))?;
         let new = new_run(&plan, &context, of.dir.clone(), &by);

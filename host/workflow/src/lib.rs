@@ -25,7 +25,7 @@ pub use file::{AGENT_FILES_MAX, TASKS_MAX};
 pub use file::{Action, Agent, Input, InputError, SourceFile, Task, Workflow, WorkflowTrigger};
 pub use graph::mermaid;
 pub use node::{FILE_BYTES_MAX, NODE_DEPTH_MAX, NODES_MAX};
-pub use plan::{AgentWork, Context, PlanError, PlannedArguments, RunPlan};
+pub use plan::{AgentWork, Context, PlannedArguments, RunPlan};
 pub use plan::{ApproveWork, ReadyApprove, ReadySend, ReadyWait, SendWork, WaitWork};
 pub use plan::{PlannedAttachment, PlannedTask, PlannedWork, ReadyAgent, ReadyAttachment};
 pub use problem::FileProblem;

@@ -1,7 +1,7 @@
 //! What is wrong with a file, and where.
 
 use cofferdam_core::text::one_line;
-use cofferdam_core::tool::ErrorCode;
+use cofferdam_core::tool::{ErrorCode, ToolError};
 
 /// A place in one of the files of a workflow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl FileMark {
     }
 }
 
-/// What is wrong, and what to write instead.
+/// What is wrong, and what to write instead; also why a run cannot begin, or a task.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}:{column}: {problem}")]
 pub struct FileProblem {
@@ -32,8 +32,17 @@ pub struct FileProblem {
     pub line: u32,
     /// From 1.
     pub column: u32,
+    /// For programs.
+    pub code: ErrorCode,
     /// One line for the operator.
     pub problem: String,
+}
+
+/// Without the place: people read this, and the file is named by a path of the machine.
+impl From<FileProblem> for ToolError {
+    fn from(problem: FileProblem) -> Self {
+        Self { code: problem.code, message: problem.problem }
+    }
 }
 
 /// The same while the names of files are not at hand.
@@ -60,7 +69,7 @@ impl FileFault {
 
     pub(crate) fn in_file(self, file: &str) -> FileProblem {
         let FileMark { line, column, .. } = self.mark;
-        FileProblem { file: one_line(file, 400), line, column, problem: self.problem }
+        FileProblem { file: one_line(file, 400), line, column, code: self.code, problem: self.problem }
     }
 }
 

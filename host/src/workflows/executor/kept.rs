@@ -7,7 +7,7 @@ use cofferdam_core::id::TurnId;
 use cofferdam_core::secret::redact;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::{KeptRun, RunEnd, RunState, StoreError, TaskState};
-use cofferdam_workflow::PlanError;
+use cofferdam_workflow::FileProblem;
 use serde_json::{Map, Value, json};
 
 /// Why a task has no result.
@@ -30,7 +30,7 @@ impl From<StoreError> for TaskProblem {
 
 /// What becomes of a task whose texts cannot be rendered. Where they are written is said in the log
 /// alone.
-pub(super) fn unrendered(run: &PreparedRun, error: PlanError) -> ToolError {
+pub(super) fn unrendered(run: &PreparedRun, error: FileProblem) -> ToolError {
     tracing::warn!(run = run.id, %error, "a text of a workflow cannot be rendered");
     error.into()
 }

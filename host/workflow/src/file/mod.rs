@@ -18,7 +18,7 @@ pub(crate) use tasks::WORK_KEYS;
 pub(crate) use text::{RenderMode, TemplateText, TemplateValue};
 
 use crate::attachment::{FolderPath, Url};
-use crate::problem::{FileMark, FileProblem};
+use crate::problem::{FileFault, FileProblem};
 use cofferdam_core::id::Caller;
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::schema::Schema;
@@ -139,6 +139,12 @@ impl Workflow {
     }
 }
 
+/// The problem with the name of its file.
+pub(crate) fn locate(sources: &[SourceFile], fault: FileFault) -> FileProblem {
+    let source = sources.get(usize::from(fault.mark.file));
+    fault.in_file(source.map_or("", |source| &source.name))
+}
+
 /// What a fence of Markdown holds, where that is the whole.
 fn strip_fence(text: &str) -> &str {
     let text = text.trim();
@@ -257,10 +263,7 @@ impl Workflow {
     ) -> Result<Self, FileProblem> {
         let mut sources =
             vec![SourceFile { name: name.to_owned(), path: FolderPath::default(), text: text.to_owned() }];
-        read::workflow(&mut sources, read).map_err(|fault| {
-            let file = sources.get(usize::from(fault.mark.file)).map_or(name, |source| &source.name);
-            fault.in_file(file)
-        })
+        read::workflow(&mut sources, read).map_err(|fault| locate(&sources, fault))
     }
 
     /// All its templates.
@@ -293,10 +296,5 @@ impl Workflow {
     /// The folder of the file that an agent was read from, below that of the workflow's own.
     pub(crate) fn folder(&self, source: u16) -> FolderPath {
         self.sources.get(usize::from(source)).map_or_else(FolderPath::default, |file| file.path.parent())
-    }
-
-    /// The name of a file in messages.
-    pub(crate) fn file_name(&self, mark: FileMark) -> &str {
-        self.sources.get(usize::from(mark.file)).map_or("", |source| &source.name)
     }
 }

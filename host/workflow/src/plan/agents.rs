@@ -1,7 +1,8 @@
 //! What an agent's task is asked, and what is known of it before.
 
-use super::{AgentWork, PlanError, ReadyAgent, ReadyAttachment, RunPlan};
+use super::{AgentWork, ReadyAgent, ReadyAttachment, RunPlan};
 use crate::file::{RenderMode, TemplateValue};
+use crate::problem::FileProblem;
 use crate::template::{Expression, ValueRoot};
 use serde_json::{Map, Value};
 
@@ -31,8 +32,8 @@ impl RunPlan {
     /// What an agent is asked.
     ///
     /// # Errors
-    /// [`PlanError`].
-    pub fn ready(&self, work: &AgentWork, outputs: &Map<String, Value>) -> Result<ReadyAgent, PlanError> {
+    /// [`FileProblem`].
+    pub fn ready(&self, work: &AgentWork, outputs: &Map<String, Value>) -> Result<ReadyAgent, FileProblem> {
         self.finish(outputs, |mut scope| {
             if let Some(with) = &work.with {
                 let input = with.finish(&scope, RenderMode::Value)?;

@@ -9,11 +9,10 @@ pub use attachments::{PlannedAttachment, ReadyAttachment};
 pub use people::{ApproveWork, ReadyApprove, ReadySend, ReadyWait, SendWork, WaitWork};
 
 use crate::attachment::{DeclaringScope as DeclaredIn, FolderPath};
-use crate::file::{DeclaredAttachment, RenderMode, TaskWork, TemplateText, TemplateValue, Workflow};
+use crate::file::{DeclaredAttachment, RenderMode, TaskWork, TemplateText, TemplateValue, Workflow, locate};
 use crate::problem::{FileFault, FileProblem};
 use crate::template::{Expression, RenderScope, Template, ValuePath, ValueRoot};
 use agents::{depends_on_outputs, known_value};
-use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -108,32 +107,15 @@ pub struct ReadyAgent {
     pub attachments: Vec<ReadyAttachment>,
 }
 
-/// Why a run cannot begin, or a task.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{problem}")]
-pub struct PlanError {
-    /// For programs.
-    pub code: ErrorCode,
-    /// What is wrong, and where it is written.
-    pub problem: FileProblem,
-}
-
-/// Without the place: people read this, and the file is named by a path of the machine.
-impl From<PlanError> for ToolError {
-    fn from(error: PlanError) -> Self {
-        Self { code: error.code, message: error.problem.problem }
-    }
-}
-
 impl RunPlan {
     /// Phase one.
     ///
     /// # Errors
-    /// [`PlanError`]; then nothing began.
-    pub fn begin(workflow: Arc<Workflow>, context: &Context) -> Result<Self, PlanError> {
+    /// [`FileProblem`]; then nothing began.
+    pub fn begin(workflow: Arc<Workflow>, context: &Context) -> Result<Self, FileProblem> {
         let scope = base(&workflow, context);
         let planned = PlanningPhase { workflow: &workflow, scope: &scope }.plan();
-        let (tasks, output) = planned.map_err(|fault| error(&workflow, fault))?;
+        let (tasks, output) = planned.map_err(|fault| locate(&workflow.sources, fault))?;
         Ok(Self { workflow, scope, tasks, output })
     }
 
@@ -146,20 +128,20 @@ impl RunPlan {
     /// ids.
     ///
     /// # Errors
-    /// [`PlanError`].
+    /// [`FileProblem`].
     pub fn arguments(
         &self,
         with: &PlannedArguments,
         outputs: &Map<String, Value>,
-    ) -> Result<Value, PlanError> {
+    ) -> Result<Value, FileProblem> {
         self.finish(outputs, |scope| with.0.finish(&scope, RenderMode::Value))
     }
 
     /// What the run answers, once all its tasks are done.
     ///
     /// # Errors
-    /// [`PlanError`].
-    pub fn output(&self, outputs: &Map<String, Value>) -> Result<Value, PlanError> {
+    /// [`FileProblem`].
+    pub fn output(&self, outputs: &Map<String, Value>) -> Result<Value, FileProblem> {
         match &self.output {
             Some(tree) => self.finish(outputs, |scope| tree.finish(&scope, RenderMode::Value)),
             None => {
@@ -174,17 +156,11 @@ impl RunPlan {
         &self,
         outputs: &Map<String, Value>,
         finish: impl FnOnce(RenderScope) -> Result<T, FileFault>,
-    ) -> Result<T, PlanError> {
+    ) -> Result<T, FileProblem> {
         let tasks = outputs.iter().map(|(id, output)| (id.clone(), json!({ "output": output })));
         let scope = self.scope.clone().with(ValueRoot::Tasks, Value::Object(tasks.collect()));
-        finish(scope).map_err(|fault| error(&self.workflow, fault))
+        finish(scope).map_err(|fault| locate(&self.workflow.sources, fault))
     }
-}
-
-fn error(workflow: &Workflow, fault: FileFault) -> PlanError {
-    let code = fault.code;
-    let file = workflow.file_name(fault.mark).to_owned();
-    PlanError { code, problem: fault.in_file(&file) }
 }
 
 fn base(workflow: &Workflow, context: &Context) -> RenderScope {

@@ -1,8 +1,8 @@
 //! Tasks that reach people: whom, with which words, and until when.
 
-use super::{PlanError, RunPlan};
+use super::RunPlan;
 use crate::file::TemplateText;
-use crate::problem::FileFault;
+use crate::problem::{FileFault, FileProblem};
 use crate::template::{RenderScope, Template};
 use cofferdam_core::id::Caller;
 use cofferdam_core::limits::TimeSpan;
@@ -97,8 +97,8 @@ impl RunPlan {
     /// The message that a task sends.
     ///
     /// # Errors
-    /// [`PlanError`].
-    pub fn message(&self, work: &SendWork, outputs: &Map<String, Value>) -> Result<ReadySend, PlanError> {
+    /// [`FileProblem`].
+    pub fn message(&self, work: &SendWork, outputs: &Map<String, Value>) -> Result<ReadySend, FileProblem> {
         self.finish(outputs, |scope| {
             Ok(ReadySend {
                 to: work.to.recipient(&scope)?,
@@ -111,8 +111,8 @@ impl RunPlan {
     /// How a task waits.
     ///
     /// # Errors
-    /// [`PlanError`].
-    pub fn wait(&self, work: &WaitWork, outputs: &Map<String, Value>) -> Result<ReadyWait, PlanError> {
+    /// [`FileProblem`].
+    pub fn wait(&self, work: &WaitWork, outputs: &Map<String, Value>) -> Result<ReadyWait, FileProblem> {
         self.finish(outputs, |scope| {
             let otherwise = work.otherwise.as_ref().map(|line| line.render(&scope)).transpose()?;
             Ok(ReadyWait { timeout: work.timeout.timeout(&scope)?, otherwise })
@@ -122,12 +122,12 @@ impl RunPlan {
     /// What a task asks a person.
     ///
     /// # Errors
-    /// [`PlanError`].
+    /// [`FileProblem`].
     pub fn question(
         &self,
         work: &ApproveWork,
         outputs: &Map<String, Value>,
-    ) -> Result<ReadyApprove, PlanError> {
+    ) -> Result<ReadyApprove, FileProblem> {
         self.finish(outputs, |scope| {
             Ok(ReadyApprove {
                 from: work.from.as_ref().map(|whom| whom.recipient(&scope)).transpose()?,

@@ -261,9 +261,9 @@ impl Workflow {
         text: &str,
         read: &mut dyn FnMut(&FolderPath) -> Result<String, String>,
     ) -> Result<Self, FileProblem> {
-        let mut sources =
-            vec![SourceFile { name: name.to_owned(), path: FolderPath::default(), text: text.to_owned() }];
-        read::workflow(&mut sources, read).map_err(|fault| locate(&sources, fault))
+        let own = SourceFile { name: name.to_owned(), path: FolderPath::default(), text: text.to_owned() };
+        let mut files = read::AgentFiles { sources: vec![own], read };
+        read::workflow(&mut files).map_err(|fault| locate(&files.sources, fault))
     }
 
     /// All its templates.

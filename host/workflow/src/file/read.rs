@@ -12,19 +12,15 @@ use cofferdam_core::tool::{ToolName, wire_name};
 /// The keys of a workflow.
 const KEYS: [&str; 7] = ["workflow", "description", "input", "on", "agents", "tasks", "output"];
 
-/// Brings the text of a file below the folder of the workflow's own.
-pub(super) type ReadFile<'a> = &'a mut dyn FnMut(&FolderPath) -> Result<String, String>;
-
-pub(super) fn workflow(sources: &mut Vec<SourceFile>, read: ReadFile<'_>) -> Result<Workflow, FileFault> {
-    let own = sources[0].clone();
+pub(super) fn workflow(files: &mut AgentFiles<'_>) -> Result<Workflow, FileFault> {
+    let own = files.sources[0].clone();
     let root = Node::parse(&own.name, &own.text, 0)?;
     let fields = NodeFields::new(&root, "a workflow", &KEYS)?;
     let workflow_id = id(fields.need("workflow", "my-workflow")?, "`workflow`")?;
     let description = fields.read("description", one_line)?;
     let input = Input::read(fields.get("input"), root.mark)?;
     let on = fields.get("on").map(read_trigger).transpose()?.unwrap_or_default();
-    let mut files = AgentFiles { sources, read };
-    let agents = fields.get("agents").map(|node| agents::read(node, &mut files)).transpose()?;
+    let agents = fields.get("agents").map(|node| agents::read(node, files)).transpose()?;
     let agents = agents.unwrap_or_default();
     let tasks = fields.need("tasks", "[{ id: …, tool: …, with: { … } }]")?;
     let list = tasks.list("`tasks`")?;
@@ -34,16 +30,17 @@ pub(super) fn workflow(sources: &mut Vec<SourceFile>, read: ReadFile<'_>) -> Res
     }
     let tasks = tasks::read(list, &agents)?;
     let output = fields.read("output", TemplateValue::read)?;
-    let workflow =
-        Workflow { id: workflow_id, description, input, on, agents, tasks, output, sources: sources.clone() };
+    let sources = files.sources.clone();
+    let workflow = Workflow { id: workflow_id, description, input, on, agents, tasks, output, sources };
     references::check(&workflow)?;
     Ok(workflow)
 }
 
-/// Files of agents, as they are read.
+/// The file of a workflow and those of its agents, as they are read.
 pub(super) struct AgentFiles<'a> {
-    sources: &'a mut Vec<SourceFile>,
-    read: ReadFile<'a>,
+    pub(super) sources: Vec<SourceFile>,
+    /// Brings the text of a file below the folder of the workflow's own.
+    pub(super) read: &'a mut dyn FnMut(&FolderPath) -> Result<String, String>,
 }
 
 impl AgentFiles<'_> {

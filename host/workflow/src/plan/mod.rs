@@ -114,8 +114,7 @@ impl RunPlan {
     /// [`FileProblem`]; then nothing began.
     pub fn begin(workflow: Arc<Workflow>, context: &Context) -> Result<Self, FileProblem> {
         let scope = base(&workflow, context);
-        let planned = PlanningPhase { workflow: &workflow, scope: &scope }.plan();
-        let (tasks, output) = planned.map_err(|fault| locate(&workflow.sources, fault))?;
+        let (tasks, output) = workflow.plan(&scope).map_err(|fault| locate(&workflow.sources, fault))?;
         Ok(Self { workflow, scope, tasks, output })
     }
 
@@ -177,65 +176,57 @@ fn base(workflow: &Workflow, context: &Context) -> RenderScope {
         .with(ValueRoot::Tools, Value::Object(tools.collect()))
 }
 
-/// Phase one over all tasks.
-struct PlanningPhase<'a> {
-    workflow: &'a Workflow,
-    scope: &'a RenderScope,
-}
-
-impl PlanningPhase<'_> {
-    fn plan(&self) -> Result<(Vec<PlannedTask>, Option<TemplateValue>), FileFault> {
-        let line = |text: &TemplateText| text.settle(self.scope, &Template::names_tasks);
+/// Phase one.
+impl Workflow {
+    /// All tasks and the output.
+    fn plan(&self, scope: &RenderScope) -> Result<(Vec<PlannedTask>, Option<TemplateValue>), FileFault> {
+        let line = |text: &TemplateText| text.settle(scope, &Template::names_tasks);
+        let person = |text: &TemplateText| text.settle_checked(scope, TemplateText::recipient);
+        let span = |text: &TemplateText| text.settle_checked(scope, TemplateText::timeout);
+        let value = |tree: &TemplateValue| tree.settle(scope, &Template::names_tasks, RenderMode::Value);
         let mut tasks = Vec::new();
-        for task in &self.workflow.tasks {
+        for task in &self.tasks {
             let work = match &task.work {
                 TaskWork::Agent { agent, action, with, attachments } => {
-                    PlannedWork::Agent(Box::new(self.agent(*agent, *action, with.as_ref(), attachments)?))
+                    let with = with.as_ref().map(value).transpose()?;
+                    let planned = self.plan_agent(scope, (*agent, *action), with, attachments)?;
+                    PlannedWork::Agent(Box::new(planned))
                 }
                 TaskWork::Tool { name, with } => {
-                    PlannedWork::Tool { name: name.clone(), with: PlannedArguments(self.settle(with)?) }
+                    PlannedWork::Tool { name: name.clone(), with: PlannedArguments(value(with)?) }
                 }
                 TaskWork::Send { to, text, files } => PlannedWork::Send(SendWork {
-                    to: to.settle_checked(self.scope, TemplateText::recipient)?,
+                    to: person(to)?,
                     text: line(text)?,
                     files: files.iter().map(line).collect::<Result<_, _>>()?,
                 }),
                 TaskWork::Wait { reply_to, timeout, otherwise } => PlannedWork::Wait(WaitWork {
                     reply_to: *reply_to,
-                    timeout: timeout.settle_checked(self.scope, TemplateText::timeout)?,
+                    timeout: span(timeout)?,
                     otherwise: otherwise.as_ref().map(line).transpose()?,
                 }),
-                TaskWork::Approve { from, text, timeout } => {
-                    let person =
-                        |from: &TemplateText| from.settle_checked(self.scope, TemplateText::recipient);
-                    PlannedWork::Approve(ApproveWork {
-                        from: from.as_ref().map(person).transpose()?,
-                        text: line(text)?,
-                        timeout: timeout.settle_checked(self.scope, TemplateText::timeout)?,
-                    })
-                }
+                TaskWork::Approve { from, text, timeout } => PlannedWork::Approve(ApproveWork {
+                    from: from.as_ref().map(person).transpose()?,
+                    text: line(text)?,
+                    timeout: span(timeout)?,
+                }),
             };
             tasks.push(PlannedTask { id: task.id.clone(), work });
         }
-        let output = self.workflow.output.as_ref().map(|tree| self.settle(tree)).transpose()?;
-        Ok((tasks, output))
+        Ok((tasks, self.output.as_ref().map(value).transpose()?))
     }
 
-    fn settle(&self, tree: &TemplateValue) -> Result<TemplateValue, FileFault> {
-        tree.settle(self.scope, &Template::names_tasks, RenderMode::Value)
-    }
-
-    fn agent(
+    /// A task of an agent, whose `with` is planned.
+    fn plan_agent(
         &self,
-        agent_at: usize,
-        action_at: usize,
-        with: Option<&TemplateValue>,
+        scope: &RenderScope,
+        (agent_at, action_at): (usize, usize),
+        with: Option<TemplateValue>,
         of_task: &[DeclaredAttachment],
     ) -> Result<AgentWork, FileFault> {
-        let agent = &self.workflow.agents[agent_at];
+        let agent = &self.agents[agent_at];
         let action = &agent.actions[action_at];
-        let with = with.map(|tree| self.settle(tree)).transpose()?;
-        let mut scope = self.scope.clone();
+        let mut scope = scope.clone();
         if let Some(with) = &with {
             scope = scope.with(ValueRoot::Input, known_value(with));
         }
@@ -243,7 +234,7 @@ impl PlanningPhase<'_> {
             |expression: &Expression| with.as_ref().is_some_and(|with| depends_on_outputs(with, expression));
         let waits = |template: &Template| template.names_tasks() || template.expressions().any(depends);
         let text = |text: &TemplateText| text.settle(&scope, &waits);
-        let (own, theirs) = (FolderPath::default(), self.workflow.folder(agent.source));
+        let (own, theirs) = (FolderPath::default(), self.folder(agent.source));
         let scopes = [
             (DeclaredIn::Task, own, of_task),
             (DeclaredIn::Agent, theirs.clone(), &agent.attachments[..]),

@@ -8,11 +8,12 @@ use super::commit::Survives;
 use super::tx::Tx;
 use super::{FILE_NAME, Result, StoreError, schema};
 use cofferdam_core::lock::lock;
-use rusqlite::{Connection, TransactionBehavior, ffi};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior, ffi};
 use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
 
 /// The engine of a store in a file, or in memory.
 pub(super) struct Sqlite {
@@ -37,6 +38,20 @@ impl Sqlite {
     pub(super) fn open(dir: &Path) -> Result<Self> {
         let connection = Mutex::new(schema::open_file(&dir.join(FILE_NAME))?);
         Ok(Self { connection, log: WriteAheadLog::open(dir)? })
+    }
+
+    /// That of a state directory for those who only look, and its version; none where there is no
+    /// file.
+    pub(super) fn look(dir: &Path) -> Result<Option<(Self, i64)>> {
+        let path = dir.join(FILE_NAME);
+        if !path.try_exists().map_err(|source| StoreError::Open { path: path.clone(), source })? {
+            return Ok(None);
+        }
+        schema::refuse_no_file(&path)?;
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        connection.busy_timeout(Duration::from_secs(1))?;
+        let version = schema::version(&connection)?;
+        Ok(Some((Self { connection: Mutex::new(connection), log: WriteAheadLog::absent() }, version)))
     }
 
     /// One that goes with this.

@@ -6,15 +6,13 @@ use super::homes::{self, AwayHome};
 use super::location::StoreLocation;
 use super::postgres::schema as postgres_schema;
 use super::postgres::{Postgres, lease};
+use super::sqlite::Sqlite;
 use super::tx::Tx;
 use super::usage::DAY_MS;
 use super::value::params;
-use super::{FILE_NAME, Result, StoreError, now_ms, schema};
-use rusqlite::{Connection, OpenFlags};
+use super::{Engine, FILE_NAME, Result, StoreError, now_ms, schema};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::path::Path;
-use std::time::Duration;
 
 /// More people of a day than this are not listed; the sums have them.
 pub const PEOPLE_LISTED_MAX: u32 = 100;
@@ -37,13 +35,10 @@ pub struct OpenRequestRow {
 
 /// The database as it is. Methods fail with [`StoreError`], also for tables of another version.
 pub struct DatabaseView {
-    engine: ViewedEngine,
+    engine: Engine,
     version: i64,
-}
-
-enum ViewedEngine {
-    Sqlite(Connection),
-    Postgres(Postgres),
+    /// The version that this program knows.
+    known: i64,
 }
 
 /// What waits, by number.
@@ -78,7 +73,7 @@ impl DatabaseView {
     /// What the run of this id began with, in tables of older releases too; none where it is not
     /// kept.
     pub fn load_beginning(&self, run: &str) -> Result<Option<String>> {
-        let (found, known) = (self.version, self.version_known());
+        let (found, known) = (self.version, self.known);
         if found > known {
             return Err(StoreError::Newer { found, known });
         }
@@ -94,25 +89,14 @@ impl DatabaseView {
     /// # Errors
     /// [`StoreError`], also for a file that is no database.
     pub fn open(at: impl Into<StoreLocation>) -> Result<Option<Self>> {
-        match at.into() {
-            StoreLocation::Sqlite(dir) => Self::open_file(&dir),
+        let at = at.into();
+        let looked = match &at {
+            StoreLocation::Sqlite(dir) => Sqlite::look(dir)?.map(|(file, v)| (Engine::Sqlite(file), v)),
             StoreLocation::Postgres(config) => {
-                let looked = Postgres::look(&config)?;
-                Ok(looked.map(|(engine, version)| Self { engine: ViewedEngine::Postgres(engine), version }))
+                Postgres::look(config)?.map(|(server, v)| (Engine::Postgres(server), v))
             }
-        }
-    }
-
-    fn open_file(dir: &Path) -> Result<Option<Self>> {
-        let file = dir.join(FILE_NAME);
-        if !file.try_exists().map_err(|source| StoreError::Open { path: file.clone(), source })? {
-            return Ok(None);
-        }
-        schema::refuse_no_file(&file)?;
-        let connection = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-        connection.busy_timeout(Duration::from_secs(1))?;
-        let version = schema::version(&connection)?;
-        Ok(Some(Self { engine: ViewedEngine::Sqlite(connection), version }))
+        };
+        Ok(looked.map(|(engine, version)| Self { engine, version, known: at.version_known() }))
     }
 
     /// Looks whether [`Store::open`](super::Store::open) would succeed. Where there is no file, its
@@ -120,11 +104,11 @@ impl DatabaseView {
     pub fn check_open(at: impl Into<StoreLocation>) -> Result<()> {
         let at = at.into();
         let Some(look) = Self::open(&at)? else { return Ok(()) };
-        let (found, known) = (look.version(), look.version_known());
+        let (found, known) = (look.version, look.known);
         if found > known {
             return Err(StoreError::Newer { found, known });
         }
-        if let ViewedEngine::Postgres(postgres) = &look.engine {
+        if let Engine::Postgres(postgres) = &look.engine {
             postgres.check_primary()?;
             let server = postgres.server_name();
             let refuse = |tx: &Tx<'_>| postgres_schema::refuse_older_node(tx, Some(found), &server);
@@ -139,15 +123,15 @@ impl DatabaseView {
     /// Runs queries in one transaction, which changes nothing.
     fn read<T>(&self, work: impl Fn(&Tx<'_>) -> Result<T>) -> Result<T> {
         match &self.engine {
-            ViewedEngine::Sqlite(connection) => work(&Tx::Sqlite(connection.unchecked_transaction()?)),
-            ViewedEngine::Postgres(postgres) => postgres.read(&work),
+            Engine::Sqlite(sqlite) => sqlite.read(&work),
+            Engine::Postgres(postgres) => postgres.read(&work),
         }
     }
 
     /// The same of what nodes have; nothing in SQLite, and in tables of another version.
     fn read_of_nodes<T: Default>(&self, work: impl Fn(&Tx<'_>) -> Result<T>) -> Result<T> {
         match &self.engine {
-            ViewedEngine::Postgres(_) if self.version == self.version_known() => self.read(work),
+            Engine::Postgres(_) if self.version == self.known => self.read(work),
             _ => Ok(T::default()),
         }
     }
@@ -166,8 +150,8 @@ impl DatabaseView {
     /// Every node that ever was there, or had files of people or runs; none in SQLite.
     pub fn known_nodes(&self) -> Result<BTreeSet<String>> {
         match &self.engine {
-            ViewedEngine::Postgres(_) => self.read(homes::known),
-            ViewedEngine::Sqlite(_) => Ok(BTreeSet::new()),
+            Engine::Postgres(_) => self.read(homes::known),
+            Engine::Sqlite(_) => Ok(BTreeSet::new()),
         }
     }
 
@@ -182,22 +166,16 @@ impl DatabaseView {
         self.version
     }
 
-    fn version_known(&self) -> i64 {
-        match &self.engine {
-            ViewedEngine::Sqlite(_) => schema::VERSION,
-            ViewedEngine::Postgres(_) => postgres_schema::VERSION,
-        }
-    }
-
     /// What SQLite finds wrong with the file, if anything; PostgreSQL looks after its own.
     ///
     /// # Errors
     /// [`StoreError`] when it cannot be read at all.
     pub fn damage(&self) -> Result<Option<String>> {
         match &self.engine {
-            ViewedEngine::Postgres(_) => Ok(None),
-            ViewedEngine::Sqlite(connection) => {
-                let said: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+            Engine::Postgres(_) => Ok(None),
+            Engine::Sqlite(sqlite) => {
+                let checked = sqlite.connection().query_row("PRAGMA quick_check(1)", [], |row| row.get(0));
+                let said: String = checked?;
                 Ok((said != "ok").then_some(said))
             }
         }

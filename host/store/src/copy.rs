@@ -10,9 +10,6 @@ use std::time::Duration;
 /// transaction in which nothing happens, and with it the one state that is copied.
 const COPY_STILL_MAX: Duration = Duration::from_secs(600);
 
-/// A table, its columns, and by what its rows are in order.
-type Table = (&'static str, &'static str, Order);
-
 /// How the order of a table's rows is kept.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
@@ -24,8 +21,9 @@ pub(super) enum Order {
     Rowid,
 }
 
-/// All of them; a table is behind those that it refers to.
-pub(super) const TABLES: [Table; 22] = [
+/// Each table, its columns, and by what its rows are in order; a table is behind those that it
+/// refers to.
+pub(super) const TABLES: [(&str, &str, Order); 22] = [
     (
         "inbox",
         "seq, channel, update_id, received_at, album, raw, turn, done_at, session, sender, request, joined, message",
@@ -86,12 +84,11 @@ impl Store {
             to.write_here(|into| {
                 wait_longer(into)?;
                 let mut all = 0;
-                for table in TABLES {
-                    let (name, ..) = table;
+                for (name, columns, order) in TABLES {
                     if into.exists(&format!("SELECT 1 FROM {name} LIMIT 1"), params![])? {
                         return Err(StoreError::NotEmpty(name));
                     }
-                    let rows = copy_table(table, from, into)?;
+                    let rows = copy_table((name, columns, order), from, into)?;
                     copied(name, rows);
                     all += rows;
                 }
@@ -136,7 +133,7 @@ fn wait_longer(tx: &Tx<'_>) -> Result<()> {
     }
 }
 
-fn copy_table((name, columns, order): Table, from: &Tx<'_>, into: &Tx<'_>) -> Result<u64> {
+fn copy_table((name, columns, order): (&str, &str, Order), from: &Tx<'_>, into: &Tx<'_>) -> Result<u64> {
     let (columns, ordered) = match order {
         Order::None => (columns.to_owned(), ""),
         Order::Seq => (columns.to_owned(), " ORDER BY seq"),

@@ -92,11 +92,9 @@ pub struct People {
     seen: Arc<Mutex<Option<PeopleSnapshot>>>,
 }
 
-/// What was read of the file last.
-type PeopleSnapshot = (FileStamp, Arc<PeopleList>);
-
-/// Tells one state of the file from another: each is a file of its own.
-type FileStamp = (u64, u64, i64, i64);
+/// What was read of the file last, behind what tells that state of it from another: each is a file
+/// of its own.
+type PeopleSnapshot = ((u64, u64, i64, i64), Arc<PeopleList>);
 
 /// Why the file cannot be used.
 #[derive(Debug, thiserror::Error)]

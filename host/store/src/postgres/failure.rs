@@ -8,9 +8,7 @@ use deadpool_postgres::Object;
 use tokio_postgres::error::{Error, SqlState};
 
 /// What it is, and what mends it.
-type Hindrance = (&'static str, &'static str);
-
-const READ_ONLY: Hindrance =
+const READ_ONLY: (&str, &str) =
     ("it is read-only", "it may be a standby: name all servers in the URL (host=a,b), and promote one");
 
 pub(super) fn engine_error(error: impl std::error::Error + Send + Sync + 'static) -> StoreError {
@@ -56,7 +54,7 @@ pub(super) fn describe_standby() -> String {
     describe(READ_ONLY, "in_hot_standby is on")
 }
 
-fn describe((what, mend): Hindrance, said: &str) -> String {
+fn describe((what, mend): (&str, &str), said: &str) -> String {
     format!("{what} ({}); {mend}", one_line(said, 200))
 }
 

@@ -25,7 +25,7 @@ use cofferdam_core::audit::{Workflow, WorkflowState};
 use cofferdam_core::limits::TimeSpan;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_store::{KeptRun, RunEnd, RunState, Store, StoreError, TaskState, now_ms};
+use cofferdam_store::{KeptRun, RunState, Store, StoreError, TaskState, now_ms};
 use cofferdam_warden::attachments::BlobStore;
 use cofferdam_warden::calls::Warden;
 use cofferdam_warden::messaging::Messaging;
@@ -118,7 +118,7 @@ impl Executor {
                 continue;
             }
             if let Some(why) = self.is_late(&kept).or_else(|| self.channel_gone(&kept)) {
-                if self.store.end_run(&run.id, failed_end(&why, None)).await? {
+                if self.store.end_run(&run.id, Err(failed_end(&why, None))).await? {
                     return self.finish(run, WorkflowState::Failed).await;
                 }
                 continue;
@@ -132,8 +132,8 @@ impl Executor {
             let ended = match kept.tasks.iter().position(|task| task.state != TaskState::Done) {
                 None => {
                     let (end, state) = match run.plan.output(&outputs) {
-                        Ok(output) => (RunEnd::Done(output.to_string()), WorkflowState::Done),
-                        Err(error) => (failed_end(&unrendered(run, error), None), WorkflowState::Failed),
+                        Ok(output) => (Ok(output.to_string()), WorkflowState::Done),
+                        Err(error) => (Err(failed_end(&unrendered(run, error), None)), WorkflowState::Failed),
                     };
                     self.store.end_run(&run.id, end).await?.then_some(state)
                 }
@@ -245,12 +245,12 @@ impl Executor {
     ) -> Result<TaskResult, ExecuteError> {
         match ended {
             Ok(output) => {
-                self.store.end_task(&run.id, n, RunEnd::Done(output.to_string())).await?;
+                self.store.end_task(&run.id, n, Ok(output.to_string())).await?;
                 Ok(TaskResult::On)
             }
             Err(problem) => {
                 let ended = failed_end(&problem, Some(&run.plan.tasks[n].id));
-                self.store.end_task(&run.id, n, ended).await?;
+                self.store.end_task(&run.id, n, Err(ended)).await?;
                 // Somebody may have ended the run before.
                 match self.load_kept(run).await?.state {
                     RunState::Failed => Ok(TaskResult::Failed),

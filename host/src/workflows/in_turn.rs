@@ -21,7 +21,7 @@ use cofferdam_core::secret::redact;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::{
-    KeptRun, NewMessage, NewReply, NewRun, NewTelling, NewTurnWait, RunEnd, RunOwner, SendState, StoreError,
+    KeptRun, NewMessage, NewReply, NewRun, NewTelling, NewTurnWait, RunOwner, SendState, StoreError,
     TurnWaited, now_ms,
 };
 use cofferdam_warden::attachments::outgoing::{OutgoingBytes, OutgoingFile};
@@ -255,8 +255,8 @@ impl TurnMessaging {
         sent: &Result<SentMessage, ToolError>,
     ) -> Result<(), ToolError> {
         let ended = match sent {
-            Ok(sent) => RunEnd::Done(json!(sent).to_string()),
-            Err(problem) if problem.code == ErrorCode::SendFailed => failed_end(problem, Some(id)),
+            Ok(sent) => Ok(json!(sent).to_string()),
+            Err(problem) if problem.code == ErrorCode::SendFailed => Err(failed_end(problem, Some(id))),
             Err(_) => return Ok(()),
         };
         self.executor.store.end_turn_task(&run.new.run, id, ended).await.map_err(lost_problem)

@@ -329,7 +329,7 @@ impl WorkflowService {
     /// Ends a run that no release after this one will go on with by itself.
     async fn give_up(&self, kept: &KeptRun, why: &str) -> Result<(), StoreError> {
         let error = ToolError::new(ErrorCode::Internal, one_line(why, 500));
-        if self.0.store.end_run(&kept.new.run, failed_end(&error, None)).await? {
+        if self.0.store.end_run(&kept.new.run, Err(failed_end(&error, None))).await? {
             self.note_ends(vec![kept.new.run.clone()]).await?;
         }
         Ok(())

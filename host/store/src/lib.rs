@@ -74,7 +74,7 @@ pub use rows::{
     NewUpdate, PartKind, PartsInstead, PersistResult, Placeholder, QueueMode, QueuedUpdate, RecentFiles,
     ReplyPart, SteerUpdate, StoredReply, Stranger, TakeUpRequest, Update, UpdateClaim, UpdateFate, WaitReply,
 };
-pub use runs::{AnswerTo, KeptRun, KeptTask, ListedRun, NewRun, RUNS_LISTED_MAX, RunEnd, RunOwner, RunState};
+pub use runs::{AnswerTo, KeptRun, KeptTask, ListedRun, NewRun, RUNS_LISTED_MAX, RunOwner, RunState};
 pub use runs::{DueWait, GoingOn, NewTurnWait, TurnWaited};
 pub use runs::{NewMessage, NewWait, SendState, TaskState, WaitState, WaitsFor, part_letters};
 pub use runs::{RunsToGoOn, plain_letters};

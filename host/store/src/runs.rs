@@ -121,16 +121,8 @@ pub struct ListedRun {
     pub waits: bool,
 }
 
-/// How a task or a run ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RunEnd {
-    /// With this, as JSON.
-    Done(String),
-    /// With this error, as JSON.
-    Failed(String),
-}
-
-/// Runs of workflows. A task is its place in its run, from 0.
+/// Runs of workflows. A task is its place in its run, from 0. A task or a run ends with an output
+/// or an error, as JSON.
 impl Store {
     /// Keeps a run that begins, its tasks pending; false when `open_max` runs are open.
     pub async fn begin_run(&self, new: NewRun, open_max: u32) -> Result<bool> {
@@ -172,7 +164,7 @@ impl Store {
 
     /// Keeps what a task that has begun came to; where it failed, the run has failed with it, and
     /// its end is to be noted elsewhere. False when that is kept.
-    pub async fn end_task(&self, run: &str, task: usize, ended: RunEnd) -> Result<bool> {
+    pub async fn end_task(&self, run: &str, task: usize, ended: Result<String, String>) -> Result<bool> {
         let run = run.to_owned();
         self.write(move |tx| {
             let (state, output, error) = columns(&ended);
@@ -183,7 +175,7 @@ impl Store {
                 params![run, task, state, output, error],
             )?;
             due::note(tx, &run)?;
-            if let RunEnd::Failed(error) = &ended {
+            if let Err(error) = &ended {
                 tx.run(
                     "UPDATE run SET state = 'failed', error = ?2, ended_at = ?3, unnoted = 1
                      WHERE run = ?1 AND state = 'running'",
@@ -197,7 +189,7 @@ impl Store {
 
     /// Ends a run that is open; false when it has ended. Where it failed, the task that it is at
     /// has failed with it. Its end is to be noted elsewhere.
-    pub async fn end_run(&self, run: &str, ended: RunEnd) -> Result<bool> {
+    pub async fn end_run(&self, run: &str, ended: Result<String, String>) -> Result<bool> {
         let run = run.to_owned();
         self.write(move |tx| close_run(tx, &run, columns(&ended), None)).await
     }
@@ -341,9 +333,9 @@ fn ask_anew(tx: &Tx<'_>, run: &str) -> Result<()> {
     )
 }
 
-fn columns(ended: &RunEnd) -> (&'static str, Option<&str>, Option<&str>) {
+fn columns(ended: &Result<String, String>) -> (&'static str, Option<&str>, Option<&str>) {
     match ended {
-        RunEnd::Done(output) => ("done", Some(output), None),
-        RunEnd::Failed(error) => ("failed", None, Some(error)),
+        Ok(output) => ("done", Some(output), None),
+        Err(error) => ("failed", None, Some(error)),
     }
 }

@@ -6,7 +6,7 @@ use cofferdam_core::audit::Workflow;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::secret::redact;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_store::{KeptRun, RunEnd, RunState, StoreError, TaskState};
+use cofferdam_store::{KeptRun, RunState, StoreError, TaskState};
 use cofferdam_workflow::FileProblem;
 use serde_json::{Map, Value, json};
 
@@ -35,13 +35,13 @@ pub(super) fn unrendered(run: &PreparedRun, error: FileProblem) -> ToolError {
     error.into()
 }
 
-/// What is kept of an error that ended a run, or one of its tasks.
-pub(in crate::workflows) fn failed_end(error: &ToolError, task: Option<&str>) -> RunEnd {
+/// What is kept of an error that ended a run, or one of its tasks, as JSON.
+pub(in crate::workflows) fn failed_end(error: &ToolError, task: Option<&str>) -> String {
     let mut kept = json!({ "code": error.code, "message": error.message });
     if let Some(task) = task {
         kept["task"] = task.into();
     }
-    RunEnd::Failed(kept.to_string())
+    kept.to_string()
 }
 
 /// What every event of a run has.

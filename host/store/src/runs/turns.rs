@@ -2,7 +2,7 @@
 //! reply goes on with the request.
 
 use super::people::keep;
-use super::{NewMessage, NewRun, RunEnd, columns, due, insert_run};
+use super::{NewMessage, NewRun, columns, due, insert_run};
 use crate::tx::Tx;
 use crate::value::params;
 use crate::{Result, Store, StoredReply, homes, now_ms};
@@ -108,8 +108,8 @@ impl Store {
         .await
     }
 
-    /// Keeps the result of a task: its output, or the error that it failed with.
-    pub async fn end_turn_task(&self, run: &str, id: &str, ended: RunEnd) -> Result<()> {
+    /// Keeps the result of a task: its output, or the error that it failed with, as JSON.
+    pub async fn end_turn_task(&self, run: &str, id: &str, ended: Result<String, String>) -> Result<()> {
         let (run, id) = (run.to_owned(), id.to_owned());
         self.write(move |tx| {
             let (state, output, error) = columns(&ended);

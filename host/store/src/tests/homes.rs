@@ -199,7 +199,7 @@ async fn runs_that_have_not_ended_are_told_of_a_node_that_is_away() {
     ] {
         assert!(at.begin_run(new, 9).await.expect("asked"));
     }
-    assert!(a.end_run("w-4", RunEnd::Done("1".to_owned())).await.expect("ended"));
+    assert!(a.end_run("w-4", Ok("1".to_owned())).await.expect("ended"));
     assert!(away(location).is_empty(), "{:?}", away(location));
     b.leave().expect("it is there");
     c.leave().expect("it is there");

@@ -91,7 +91,7 @@ impl World {
         let turn = TurnId::new("turn-1/send-1");
         store.mark_part_sent(&turn, 0, "77").await.expect("noted");
         assert_eq!(store.load_send_state(&turn).await.expect("asked"), SendState::Out(vec!["77".into()]));
-        store.end_turn_task("turn-1", "send-1", RunEnd::Done("{}".into())).await.expect("kept");
+        store.end_turn_task("turn-1", "send-1", Ok("{}".into())).await.expect("kept");
         Self { dir, store }
     }
 
@@ -331,7 +331,7 @@ impl World {
         );
     }
 
-    async fn ends(&self, run: &str, id: &str, ended: RunEnd) {
+    async fn ends(&self, run: &str, id: &str, ended: Result<String, String>) {
         self.store.end_turn_task(run, id, ended).await.expect("kept");
     }
 
@@ -351,11 +351,11 @@ impl World {
         world.sends("turn-1", "send-2", "79").await;
         world.sends("turn-2", "send-1", "78").await;
         let second = world.kept("turn-2").await;
-        world.ends("turn-1", "send-1", RunEnd::Done("{}".into())).await;
+        world.ends("turn-1", "send-1", Ok("{}".into())).await;
         assert_eq!(world.waits("wait-1", "77").await, TurnWaited::Begun);
         assert_eq!(world.kept("turn-2").await, second);
         let first = world.kept("turn-1").await;
-        world.ends("turn-2", "send-1", RunEnd::Done("{}".into())).await;
+        world.ends("turn-2", "send-1", Ok("{}".into())).await;
         let wait = NewTurnWait { run: "turn-2".into(), patience: 2 * HOUR, ..wait("wait-1", "78") };
         assert_eq!(world.store.wait_in_turn(wait, now_ms()).await.expect("asked"), TurnWaited::Begun);
         assert_eq!(world.kept("turn-1").await, first);
@@ -425,10 +425,10 @@ async fn of_a_runs_messages_and_waits_each_is_its_own() {
     let waits = |kept: &KeptRun| kept.tasks.iter().map(|task| task.waits.is_some()).collect::<Vec<_>>();
     let kept = world.kept("turn-1").await;
     assert_eq!(waits(&kept), [false, false, true], "{kept:?}");
-    world.ends("turn-1", "send-2", RunEnd::Done("{}".into())).await;
+    world.ends("turn-1", "send-2", Ok("{}".into())).await;
     // What is done stays so.
     let kept = world.kept("turn-1").await;
-    world.ends("turn-1", "send-2", RunEnd::Failed("{}".into())).await;
+    world.ends("turn-1", "send-2", Err("{}".into())).await;
     assert_eq!(world.kept("turn-1").await, kept);
     assert_eq!(waits(&kept), [false, false, true], "{kept:?}");
     let longer = NewTurnWait { patience: 3 * HOUR, ..wait("wait-2", "79") };

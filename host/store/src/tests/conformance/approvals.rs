@@ -88,7 +88,7 @@ pub(super) async fn what_was_denied_is_asked_anew_once_its_run_is_opened_again<E
     for run in ["w-1", "w-2"] {
         assert!(store.begin_run(super::runs::new(run), 9).await.expect("begun"));
         store.begin_task(run, 0).await.expect("begun");
-        store.end_task(run, 0, RunEnd::Done("1".into())).await.expect("ended");
+        store.end_task(run, 0, Ok("1".into())).await.expect("ended");
         store.begin_task(run, 1).await.expect("begun");
     }
     let about = |call: &str, state: ApprovalState| approval(call, &format!("{state:?}"));
@@ -104,7 +104,7 @@ pub(super) async fn what_was_denied_is_asked_anew_once_its_run_is_opened_again<E
             }
         }
     }
-    store.end_task("w-1", 1, RunEnd::Failed("{}".into())).await.expect("ended");
+    store.end_task("w-1", 1, Err("{}".into())).await.expect("ended");
     assert!(store.reopen_run("w-1").await.expect("reopened"));
     let fixture = fixture.restart();
     let store = &fixture.store;

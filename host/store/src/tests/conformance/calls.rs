@@ -140,7 +140,7 @@ pub(super) async fn what_a_task_of_an_open_run_has_behind_it_is_kept_at_any_age<
     };
     store.prune(much_later()).await.expect("it");
     assert_eq!((kept("w-1/one").await, kept("w-0/one").await), ([true; 4], [false; 4]));
-    assert!(store.end_task("w-1", 0, RunEnd::Done("1".into())).await.expect("ended"));
+    assert!(store.end_task("w-1", 0, Ok("1".into())).await.expect("ended"));
     store.prune(much_later()).await.expect("it");
     assert_eq!(kept("w-1/one").await, [false; 4], "it is done");
 }

@@ -17,12 +17,12 @@ pub(super) fn new(run: &str) -> NewRun {
     }
 }
 
-fn done(output: &str) -> RunEnd {
-    RunEnd::Done(output.into())
+fn done(output: &str) -> Result<String, String> {
+    Ok(output.into())
 }
 
-fn failed(error: &str) -> RunEnd {
-    RunEnd::Failed(error.into())
+fn failed(error: &str) -> Result<String, String> {
+    Err(error.into())
 }
 
 async fn states<E: Engine>(fixture: &Fixture<E>, run: &str) -> String {
@@ -171,7 +171,7 @@ pub(super) async fn an_end_is_to_be_noted_until_it_is<E: Engine>() {
     }
     assert!(store.end_run("w-2", done("1")).await.expect("ended"));
     assert!(store.begin_task("w-3", 0).await.expect("begun"));
-    assert!(store.end_task("w-3", 0, RunEnd::Failed("{}".into())).await.expect("ended"));
+    assert!(store.end_task("w-3", 0, Err("{}".into())).await.expect("ended"));
     let unnoted = || async { store.load_unnoted_runs(now_ms()).await.expect("asked") };
     assert_eq!(BTreeSet::from_iter(unnoted().await), ["w-1", "w-2", "w-3"].map(str::to_owned).into());
     for run in ["w-1", "w-2", "w-3"] {

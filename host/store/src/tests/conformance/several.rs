@@ -16,7 +16,7 @@ pub(super) async fn two<E: Engine>() -> Fixture<E> {
         let sent = store.load_send_state(&TurnId::new(format!("{id}/ask"))).await.expect("asked");
         assert_eq!(sent, SendState::Out(vec![message.into()]));
     }
-    store.end_task("w-2", 0, RunEnd::Done("{}".into())).await.expect("ended");
+    store.end_task("w-2", 0, Ok("{}".into())).await.expect("ended");
     store.begin_task("w-2", 1).await.expect("begun");
     let before = store.load_run("w-1").await.expect("asked");
     let began = store.wait(NewWait { patience: 2 * HOUR, ..wait("w-2") }, now_ms()).await.expect("waits");
@@ -63,8 +63,8 @@ pub(super) async fn of_two_runs_that_wait_each_has_its_own_end<E: Engine>() {
     assert!(store.answer_run("w-1", to.clone(), reply()).await.expect("told").is_some());
     store.persist(CHANNEL, vec![answering(1, "ben", "78", "When is it?")]).await.expect("kept");
     assert_eq!(store.wait(wait("w-2"), later).await.expect("asked"), WaitState::Replied("{\"n\":1}".into()));
-    store.end_task("w-2", 1, RunEnd::Done("{}".into())).await.expect("ended");
-    assert!(store.end_run("w-2", RunEnd::Done("1".into())).await.expect("ended"));
+    store.end_task("w-2", 1, Ok("{}".into())).await.expect("ended");
+    assert!(store.end_run("w-2", Ok("1".into())).await.expect("ended"));
     assert_eq!(store.load_unanswered_runs().await.expect("asked"), ["w-2"]);
     assert!(store.answer_run("w-2", to, reply()).await.expect("told").is_some());
 }
@@ -74,7 +74,7 @@ pub(super) async fn a_promise_is_of_one_run_alone<E: Engine>() {
     let store = &fixture.store;
     assert!(store.acknowledge_run("w-1").await.expect("asked"));
     for id in ["w-1", "w-2"] {
-        assert!(store.end_run(id, RunEnd::Done("1".into())).await.expect("ended"));
+        assert!(store.end_run(id, Ok("1".into())).await.expect("ended"));
     }
     assert_eq!(store.load_unanswered_runs().await.expect("asked"), ["w-1"]);
     let to = run("w-2").answer_to.expect("somewhere");
@@ -174,8 +174,7 @@ pub(super) async fn a_run_that_is_opened_again_waits_again_and_keeps_what_was_sa
     let fixture = two::<E>().await;
     let store = &fixture.store;
     let later = now_ms() + 3 * HOUR;
-    let otherwise = RunEnd::Done("{}".into());
-    for (id, ended) in [("w-1", RunEnd::Failed("{}".into())), ("w-2", otherwise)] {
+    for (id, ended) in [("w-1", Err("{}".into())), ("w-2", Ok("{}".into()))] {
         assert_eq!(store.wait(wait(id), later).await.expect("asked"), WaitState::TimedOut);
         store.end_task(id, 1, ended).await.expect("ended");
     }
@@ -192,7 +191,7 @@ pub(super) async fn a_run_that_is_opened_again_waits_again_and_keeps_what_was_sa
     );
     assert_eq!(store.wait(wait("w-1"), later).await.expect("asked"), WaitState::Replied("{\"n\":1}".into()));
     // It fails behind the reply: that stays the reply.
-    store.end_task("w-1", 1, RunEnd::Failed("{}".into())).await.expect("ended");
+    store.end_task("w-1", 1, Err("{}".into())).await.expect("ended");
     assert!(store.reopen_run("w-1").await.expect("reopened"));
     store.persist(CHANNEL, vec![answering(3, "ben", "77", "x")]).await.expect("kept");
     assert_eq!(pending(&fixture).await, [2, 3], "a second one is an ordinary message");
@@ -204,9 +203,9 @@ pub(super) async fn a_run_that_is_opened_again_does_not_wait_for_what_went_on_wi
     three(store, "w-1", "77").await;
     store.wait(wait("w-1"), now_ms()).await.expect("waits");
     assert_eq!(store.wait(wait("w-1"), now_ms() + 2 * HOUR).await.expect("asked"), WaitState::TimedOut);
-    store.end_task("w-1", 1, RunEnd::Done("{}".into())).await.expect("ended");
+    store.end_task("w-1", 1, Ok("{}".into())).await.expect("ended");
     store.begin_task("w-1", 2).await.expect("begun");
-    store.end_task("w-1", 2, RunEnd::Failed("{}".into())).await.expect("ended");
+    store.end_task("w-1", 2, Err("{}".into())).await.expect("ended");
     assert!(store.reopen_run("w-1").await.expect("reopened"));
     store.persist(CHANNEL, vec![answering(1, "ben", "77", "x")]).await.expect("kept");
     assert_eq!(pending(&fixture).await, [1], "an ordinary message");
@@ -220,7 +219,7 @@ async fn three(store: &Store, id: &str, out: &str) {
     let kept = store.keep_message(message(id)).await.expect("kept").expect("the first time");
     store.mark_part_sent(&kept.turn, 0, out).await.expect("noted");
     store.load_send_state(&kept.turn).await.expect("noted");
-    store.end_task(id, 0, RunEnd::Done("{}".into())).await.expect("ended");
+    store.end_task(id, 0, Ok("{}".into())).await.expect("ended");
     store.begin_task(id, 1).await.expect("begun");
 }
 
@@ -242,7 +241,7 @@ pub(super) async fn a_second_wait_for_the_same_message_has_its_own_time<E: Engin
         if is_early {
             reply().await;
         }
-        store.end_task(id, 1, RunEnd::Done("{}".into())).await.expect("ended");
+        store.end_task(id, 1, Ok("{}".into())).await.expect("ended");
         store.begin_task(id, 2).await.expect("begun");
         let second = NewWait { task: 2, ..wait(id) };
         if !is_early {

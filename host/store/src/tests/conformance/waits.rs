@@ -71,7 +71,7 @@ pub(in crate::tests) async fn waiting<E: Engine>(id: &str) -> Fixture<E> {
     assert_eq!(store.keep_message(message(id)).await.expect("asked"), None, "kept once");
     store.mark_part_sent(&kept.turn, 0, "77").await.expect("noted");
     assert_eq!(store.load_send_state(&kept.turn).await.expect("asked"), SendState::Out(vec!["77".into()]));
-    store.end_task(id, 0, RunEnd::Done("{}".into())).await.expect("ended");
+    store.end_task(id, 0, Ok("{}".into())).await.expect("ended");
     store.begin_task(id, 1).await.expect("begun");
     let began = store.wait(wait(id), now_ms()).await.expect("waits");
     assert!(matches!(began, WaitState::Open { begins: true, .. }), "{began:?}");
@@ -113,7 +113,7 @@ pub(super) async fn a_reply_counts_before_the_id_of_its_message_is_noted<E: Engi
     let early = answering(2, "ben", "77", " When\\ is it? ");
     store.persist(CHANNEL, vec![other, early]).await.expect("kept");
     assert_eq!(pending(&fixture).await, [1]);
-    store.end_task("w-1", 0, RunEnd::Done("{}".into())).await.expect("ended");
+    store.end_task("w-1", 0, Ok("{}".into())).await.expect("ended");
     store.begin_task("w-1", 1).await.expect("begun");
     assert_eq!(
         store.wait(wait("w-1"), now_ms()).await.expect("asked"),
@@ -169,7 +169,7 @@ pub(super) async fn an_album_is_one_reply_once_all_of_it_has_come<E: Engine>() {
     store.persist(CHANNEL, vec![part(4, "too late")]).await.expect("kept");
     assert_eq!(pending(&fixture).await, [4], "a message of its own");
     assert_eq!(store.wait(wait("w-1"), now + 2_000).await.expect("asked"), all, "also after a crash");
-    store.end_task("w-1", 1, RunEnd::Done("{}".into())).await.expect("ended");
+    store.end_task("w-1", 1, Ok("{}".into())).await.expect("ended");
     store.persist(CHANNEL, vec![part(5, "too late")]).await.expect("kept");
     assert_eq!(pending(&fixture).await, [4, 5]);
     let claimed = store.claim(CHANNEL, UpdateClaim::Album("a".into())).await.expect("it");
@@ -184,7 +184,7 @@ pub(super) async fn an_album_is_one_reply_once_all_of_it_has_come<E: Engine>() {
     assert!(matches!(resolved, WaitState::Replied(_)), "{resolved:?}");
     store.persist(CHANNEL, vec![part(2, "too late")]).await.expect("kept");
     assert_eq!(pending(&fixture).await, [2], "the task has what it came to");
-    store.end_task("w-1", 1, RunEnd::Done("{}".into())).await.expect("ended");
+    store.end_task("w-1", 1, Ok("{}".into())).await.expect("ended");
     store.persist(CHANNEL, vec![part(3, "later still")]).await.expect("kept");
     assert_eq!(pending(&fixture).await, [2, 3]);
 }
@@ -228,7 +228,7 @@ pub(super) async fn the_end_of_a_run_is_told_once_where_that_was_promised<E: Eng
     let to = run("w-1").answer_to.expect("somewhere");
     assert!(store.acknowledge_run("w-1").await.expect("asked"));
     assert!(store.load_unanswered_runs().await.expect("asked").is_empty(), "it goes on");
-    assert!(store.end_run("w-1", RunEnd::Done("1".into())).await.expect("ended"));
+    assert!(store.end_run("w-1", Ok("1".into())).await.expect("ended"));
     let fixture = fixture.restart();
     let store = &fixture.store;
     assert_eq!(store.load_unanswered_runs().await.expect("asked"), ["w-1"]);
@@ -239,14 +239,14 @@ pub(super) async fn the_end_of_a_run_is_told_once_where_that_was_promised<E: Eng
     store.begin_run(run("w-4"), 9).await.expect("begun");
     assert!(store.acknowledge_run("w-4").await.expect("asked"));
     store.leave_unanswered("w-4").await.expect("noted");
-    assert!(store.end_run("w-4", RunEnd::Done("1".into())).await.expect("ended"));
+    assert!(store.end_run("w-4", Ok("1".into())).await.expect("ended"));
     assert_eq!(store.load_unanswered_runs().await.expect("asked"), ["w-4"], "it had not ended before");
     store.leave_unanswered("w-4").await.expect("noted");
     assert!(store.load_unanswered_runs().await.expect("asked").is_empty());
     assert_eq!(store.answer_run("w-4", to, reply()).await.expect("asked"), None);
     // What ends before it was promised is answered by anyone who asked.
     store.begin_run(run("w-2"), 9).await.expect("begun");
-    assert!(store.end_run("w-2", RunEnd::Done("1".into())).await.expect("ended"));
+    assert!(store.end_run("w-2", Ok("1".into())).await.expect("ended"));
     assert!(!store.acknowledge_run("w-2").await.expect("asked"));
     assert!(store.load_unanswered_runs().await.expect("asked").is_empty());
     // A run of a command is nobody else's until it is handed over.
@@ -271,7 +271,7 @@ pub(super) async fn times_follow_the_clock_of_what_waits_in_serve_alone<E: Engin
     let store = &fixture.store;
     store.begin_run(runs::new("w-2"), 9).await.expect("begun");
     store.begin_run(run("w-3"), 9).await.expect("begun");
-    assert!(store.end_run("w-3", RunEnd::Done("1".into())).await.expect("ended"));
+    assert!(store.end_run("w-3", Ok("1".into())).await.expect("ended"));
     let kept = async |id: &str| store.load_run(id).await.expect("asked").expect("there");
     let (of_command, ended, waiting) = (kept("w-2").await, kept("w-3").await, kept("w-1").await);
     store.shift_waits(HOUR).await.expect("shifted");

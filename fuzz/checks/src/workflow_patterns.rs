@@ -4,21 +4,22 @@
 //! The bytes are lines: a pattern, then paths.
 
 use crate::assert_plain;
-use cofferdam_workflow::attachment::{FolderPath, LocalPath, Pattern, PatternSegment};
+use cofferdam_workflow::attachment::{AttachmentSource, FolderPath, Pattern, PatternSegment};
 
 /// Reads the pattern and matches the paths both ways.
 pub fn workflow_patterns(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let mut lines = text.split('\n');
     let written = lines.next().unwrap_or_default();
-    match LocalPath::parse_many(written) {
+    match AttachmentSource::parse_paths(written) {
         Err(error) => assert_plain(&error.to_string()),
-        Ok(LocalPath::File(path)) => {
+        Ok(AttachmentSource::Url(url)) => panic!("{url:?} is no path"),
+        Ok(AttachmentSource::File(path)) => {
             assert!(!path.names().is_empty() && !Pattern::is_pattern(written));
             assert!(path.names().iter().all(|name| name != ".." && name != "." && !name.contains('/')));
         }
-        Ok(LocalPath::Workspace(path)) => assert!(["/shared", "/tmp"].contains(&path.mount())),
-        Ok(LocalPath::Pattern(pattern)) => {
+        Ok(AttachmentSource::Workspace(path)) => assert!(["/shared", "/tmp"].contains(&path.mount())),
+        Ok(AttachmentSource::Pattern(pattern)) => {
             for path in lines.take(8).filter_map(|line| FolderPath::parse(line).ok()) {
                 matched(&pattern, written, &path);
             }

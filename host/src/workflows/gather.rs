@@ -11,7 +11,7 @@ use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_egress::{CheckedUrl, EgressError};
 use cofferdam_warden::attachments::{Blob, sniff};
 use cofferdam_workflow::attachment::{
-    AttachmentSource, DeclaringScope, FolderPath, Kind, LocalPath, Origin, Pattern, Url,
+    AttachmentSource, DeclaringScope, FolderPath, Kind, Origin, Pattern, Url,
 };
 use cofferdam_workflow::{PlannedAttachment, ReadyAttachment};
 use serde_json::{Map, Value};
@@ -185,16 +185,16 @@ impl<'a> Gather<'a> {
     fn take(&mut self, ready: &ReadyAttachment) {
         let taken = match &ready.item.source {
             AttachmentSource::Url(url) => self.take_address(url, ready),
-            AttachmentSource::Local(LocalPath::Workspace(path)) => {
+            AttachmentSource::Workspace(path) => {
                 self.union.matched.entry(ready.group).or_default().0 = true;
                 self.take_of_workspace(path, ready)
             }
-            AttachmentSource::Local(LocalPath::File(path)) => {
+            AttachmentSource::File(path) => {
                 // Among patterns it is one that must be there, and so matches.
                 self.union.matched.entry(ready.group).or_default().0 = true;
                 self.take_file(path, ready)
             }
-            AttachmentSource::Local(LocalPath::Pattern(pattern)) => self.take_matching(pattern, ready),
+            AttachmentSource::Pattern(pattern) => self.take_matching(pattern, ready),
         };
         self.union.problems.extend(taken.err());
     }

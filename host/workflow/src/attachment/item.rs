@@ -1,6 +1,7 @@
 //! One attachment whose templates are rendered: checked on paper, not opened.
 
-use super::{Kind, LocalPath, Origin, PathError, Url, UrlError};
+use super::{FolderPath, Kind, Origin, PathError, Pattern, Url, UrlError};
+use cofferdam_core::path::GuestPath;
 use cofferdam_core::tool::ErrorCode;
 use serde_json::{Map, Value};
 
@@ -48,8 +49,12 @@ pub struct AttachmentItem {
 pub enum AttachmentSource {
     /// An address.
     Url(Url),
-    /// Local files.
-    Local(LocalPath),
+    /// One file below the declaring file's folder.
+    File(FolderPath),
+    /// Those that a pattern matches, below the same folder.
+    Pattern(Pattern),
+    /// A file of the run's workspace.
+    Workspace(GuestPath),
 }
 
 impl AttachmentSource {
@@ -67,8 +72,8 @@ impl AttachmentSource {
                 };
                 (code, error.to_string())
             }),
-            Origin::Path => LocalPath::single(text).map(Self::Local).map_err(path),
-            Origin::Paths => LocalPath::parse_many(text).map(Self::Local).map_err(path),
+            Origin::Path => Self::parse_path(text).map_err(path),
+            Origin::Paths => Self::parse_paths(text).map_err(path),
         }
     }
 }
@@ -77,10 +82,11 @@ impl AttachmentItem {
     /// Whether it is contacted: an image that is fetched, and what no model is shown by its
     /// address.
     pub fn is_downloaded(&self) -> bool {
-        match (&self.source, self.kind) {
-            (AttachmentSource::Local(_), _) | (_, Kind::Url | Kind::File) => false,
-            (AttachmentSource::Url(_), Kind::Image) => self.fetch,
-            (AttachmentSource::Url(_), Kind::Pdf | Kind::Audio | Kind::Video) => true,
+        let AttachmentSource::Url(_) = self.source else { return false };
+        match self.kind {
+            Kind::Url | Kind::File => false,
+            Kind::Image => self.fetch,
+            Kind::Pdf | Kind::Audio | Kind::Video => true,
         }
     }
 }

@@ -1,22 +1,12 @@
 //! Paths of local files on paper: below the folder of the file that declares them, or in the run's
 //! workspace.
 
+use super::item::AttachmentSource;
 use super::pattern::Pattern;
 use crate::problem::quote;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::is_deceptive;
 use std::fmt;
-
-/// A local file as it is declared.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LocalPath {
-    /// One file below the declaring file's folder.
-    File(FolderPath),
-    /// Those that a pattern matches, below the same folder.
-    Pattern(Pattern),
-    /// A file of the run's workspace.
-    Workspace(GuestPath),
-}
 
 /// A path below a folder, with `.` and `..` resolved on paper; empty for the folder itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,12 +40,12 @@ impl PathError {
     }
 }
 
-impl LocalPath {
+impl AttachmentSource {
     /// The one file that `path` names.
     ///
     /// # Errors
     /// [`PathError`].
-    pub fn single(text: &str) -> Result<Self, PathError> {
+    pub fn parse_path(text: &str) -> Result<Self, PathError> {
         match workspace(text)? {
             Some(path) => Ok(Self::Workspace(path)),
             None => file(text).map(Self::File),
@@ -66,9 +56,9 @@ impl LocalPath {
     ///
     /// # Errors
     /// [`PathError`].
-    pub fn parse_many(text: &str) -> Result<Self, PathError> {
+    pub fn parse_paths(text: &str) -> Result<Self, PathError> {
         if !Pattern::is_pattern(text) {
-            return Self::single(text);
+            return Self::parse_path(text);
         }
         if text.starts_with('/') {
             if !is_of_workspace(text) {

@@ -9,7 +9,7 @@ mod tests;
 mod web;
 
 pub use item::{AttachmentItem, AttachmentSource, DeclaringScope};
-pub use local::{FolderPath, LocalPath, PathError};
+pub use local::{FolderPath, PathError};
 pub use pattern::{ALTERNATIVES_MAX, Pattern, PatternSegment};
 pub use web::{Url, UrlError};
 

@@ -1,12 +1,13 @@
 //! Attachments on paper: paths, patterns, addresses, types.
 
-use super::{FolderPath, Kind, LocalPath, Origin, Pattern, PatternSegment, Url};
+use super::{AttachmentSource, FolderPath, Kind, Origin, Pattern, PatternSegment, Url};
 
 fn check_path(text: &str, expected: &str) {
-    let found = match LocalPath::parse_many(text) {
-        Ok(LocalPath::File(path)) => format!("file {path}"),
-        Ok(LocalPath::Pattern(pattern)) => format!("pattern {pattern}"),
-        Ok(LocalPath::Workspace(path)) => format!("workspace {path}"),
+    let found = match AttachmentSource::parse_paths(text) {
+        Ok(AttachmentSource::File(path)) => format!("file {path}"),
+        Ok(AttachmentSource::Pattern(pattern)) => format!("pattern {pattern}"),
+        Ok(AttachmentSource::Workspace(path)) => format!("workspace {path}"),
+        Ok(AttachmentSource::Url(url)) => panic!("{url:?} is no path"),
         Err(error) => error.to_string(),
     };
     assert!(
@@ -48,9 +49,9 @@ fn paths_stay_below_the_folder_on_paper() {
     ] {
         check_path(text, expected);
     }
-    assert!(LocalPath::single(&"a".repeat(4097)).is_err());
+    assert!(AttachmentSource::parse_path(&"a".repeat(4097)).is_err());
     // One path is a name, whatever stands in it.
-    assert!(matches!(LocalPath::single("a*.png"), Ok(LocalPath::File(_))));
+    assert!(matches!(AttachmentSource::parse_path("a*.png"), Ok(AttachmentSource::File(_))));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What a run makes of a file: both phases, defaults, scopes, and that data stays data.
 
 use super::{EXAMPLES, load, load_with};
-use crate::attachment::{AttachmentSource, LocalPath};
+use crate::attachment::AttachmentSource;
 use crate::{Context, PlannedWork, RunPlan, Workflow, mermaid};
 use cofferdam_core::tool::ToolError;
 use proptest::prelude::*;
@@ -168,7 +168,7 @@ fn attachments_expand_in_order_and_pass_the_same_checks_after_phase_two() {
     };
     let items = ready("/shared/x.png").expect("a path of the workspace").attachments;
     assert!(
-        matches!(&items[1].item.source, AttachmentSource::Local(LocalPath::Workspace(path)) if path.as_str() == "/shared/x.png")
+        matches!(&items[1].item.source, AttachmentSource::Workspace(path) if path.as_str() == "/shared/x.png")
     );
     assert_eq!(items[0].item.meta.as_ref().map(|meta| meta["k"].clone()), Some(json!("1")));
     for path in ["/etc/passwd", "../x.png", "a[", "/vault/key", ""] {
@@ -211,11 +211,9 @@ tasks:
         assert_eq!((ready.instructions.as_str(), ready.prompt.as_str()), ("i x", "p x"), "{root}");
         let shown = ready.attachments.iter().map(|one| match &one.item.source {
             AttachmentSource::Url(url) => format!("{} {}", one.item.kind.name(), url.as_written()),
-            AttachmentSource::Local(LocalPath::File(path)) => format!("{} {path}", one.item.kind.name()),
-            AttachmentSource::Local(LocalPath::Pattern(pattern)) => {
-                format!("{} {pattern}", one.item.kind.name())
-            }
-            AttachmentSource::Local(LocalPath::Workspace(path)) => panic!("{path}"),
+            AttachmentSource::File(path) => format!("{} {path}", one.item.kind.name()),
+            AttachmentSource::Pattern(pattern) => format!("{} {pattern}", one.item.kind.name()),
+            AttachmentSource::Workspace(path) => panic!("{path}"),
         });
         let expected =
             ["image https://e.example/x", "pdf https://e.example/x.pdf", "file x.txt", "image x/*.png"];

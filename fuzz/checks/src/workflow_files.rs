@@ -68,8 +68,8 @@ fn began(workflow: &Arc<Workflow>, text: &str) {
         .iter()
         .map(|task| (task.id.clone(), json!({ "text": EVIL, "path": "/shared/x" })))
         .collect();
-    for task in &plan.tasks {
-        match &task.work {
+    for work in &plan.tasks {
+        match work {
             PlannedWork::Tool { with, .. } => {
                 if let Ok(arguments) = plan.arguments(with, &outputs) {
                     assert!(arguments.is_object(), "{arguments}");

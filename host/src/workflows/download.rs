@@ -106,8 +106,8 @@ impl AddressError {
 /// # Errors
 /// [`AddressError`] for the first one.
 pub fn check_addresses(plan: &RunPlan, limits: &AttachmentLimits) -> Result<(), AddressError> {
-    for task in &plan.tasks {
-        let PlannedWork::Agent(work) = &task.work else { continue };
+    for (task, work) in plan.workflow().tasks.iter().zip(&plan.tasks) {
+        let PlannedWork::Agent(work) = work else { continue };
         for item in work.attachments.iter().filter_map(|one| one.item.as_ref()) {
             let AttachmentSource::Url(url) = &item.source else { continue };
             if !item.is_downloaded() {

@@ -180,16 +180,16 @@ impl Executor {
         if !self.store.begin_task(&run.id, n).await? {
             return Ok(TaskResult::On);
         }
-        let task = &run.plan.tasks[n];
-        if let PlannedWork::Wait(work) = &task.work {
+        let planned = &run.plan.tasks[n];
+        if let PlannedWork::Wait(work) = planned {
             return self.wait(run, n, work, outputs).await;
         }
         let cancel = self.stop.child_token();
         let work = async {
-            match &task.work {
+            match planned {
                 PlannedWork::Tool { name, with } => self.call(run, n, (name, with), outputs, &cancel).await,
                 PlannedWork::Agent(work) => {
-                    self.ask(run, &task.id, work, outputs, &cancel).await.map_err(TaskProblem::from)
+                    self.ask(run, n, work, outputs, &cancel).await.map_err(TaskProblem::from)
                 }
                 PlannedWork::Send(work) => self.send(run, n, work, outputs, &cancel).await,
                 PlannedWork::Approve(work) => self.approve(run, n, work, outputs, &cancel).await,
@@ -249,7 +249,7 @@ impl Executor {
                 Ok(TaskResult::On)
             }
             Err(problem) => {
-                let ended = failed_end(&problem, Some(&run.plan.tasks[n].id));
+                let ended = failed_end(&problem, Some(run.plan.task_id(n)));
                 self.store.end_task(&run.id, n, Err(ended)).await?;
                 // Somebody may have ended the run before.
                 match self.load_kept(run).await?.state {
@@ -263,7 +263,7 @@ impl Executor {
     async fn ask(
         &self,
         run: &PreparedRun,
-        task: &str,
+        n: usize,
         work: &AgentWork,
         outputs: &Map<String, Value>,
         cancel: &CancellationToken,
@@ -280,10 +280,11 @@ impl Executor {
         cancel.run_until_cancelled(downloading).await.ok_or_else(ToolError::cancelled)??;
         let viewer = AttachmentViewer { blobs: &self.blobs, limits: &self.limits, accepts: &self.accepts };
         let view = block_in_place(move || viewer.view(&mut gathered))?;
-        let event = Workflow { task: Some(task.to_owned()), attachments: Some(view.audited), ..about(run) };
+        let task = Some(run.plan.task_id(n).to_owned());
+        let event = Workflow { task, attachments: Some(view.audited), ..about(run) };
         self.warden.note_workflow(event)?;
         let turn = TurnInput {
-            id: turn_of(run, task),
+            id: turn_of(run, n),
             session: run.session.clone(),
             caller: run.by.clone(),
             text: String::new(),

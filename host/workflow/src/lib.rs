@@ -27,6 +27,6 @@ pub use graph::mermaid;
 pub use node::{FILE_BYTES_MAX, NODE_DEPTH_MAX, NODES_MAX};
 pub use plan::{AgentWork, Context, PlannedArguments, RunPlan};
 pub use plan::{ApproveWork, ReadyApprove, ReadySend, ReadyWait, SendWork, WaitWork};
-pub use plan::{PlannedAttachment, PlannedTask, PlannedWork, ReadyAgent, ReadyAttachment};
+pub use plan::{PlannedAttachment, PlannedWork, ReadyAgent, ReadyAttachment};
 pub use problem::FileProblem;
 pub use schema::schema;

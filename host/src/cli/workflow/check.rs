@@ -15,7 +15,7 @@ use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::escape_deceptive_json;
 use cofferdam_core::tool::{ErrorCode, ToolError, wire_name};
 use cofferdam_policy::{PolicySet, ToolPolicy};
-use cofferdam_workflow::{PlannedTask, PlannedWork, ReadyAttachment};
+use cofferdam_workflow::{PlannedWork, ReadyAttachment};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::PathBuf;
@@ -105,8 +105,8 @@ impl Checker<'_> {
         Ok(line)
     }
 
-    fn task(&self, loaded: &Loaded, planned: &PlannedTask) -> (Vec<GatheredAttachment>, Vec<ToolError>) {
-        match &planned.work {
+    fn task(&self, loaded: &Loaded, planned: &PlannedWork) -> (Vec<GatheredAttachment>, Vec<ToolError>) {
+        match planned {
             PlannedWork::Tool { name, .. } => (Vec::new(), self.unusable(name).into_iter().collect()),
             PlannedWork::Send(_) | PlannedWork::Wait(_) | PlannedWork::Approve(_) => (Vec::new(), Vec::new()),
             PlannedWork::Agent(work) => {

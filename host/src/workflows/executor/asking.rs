@@ -39,7 +39,7 @@ impl Executor {
         let new = NewWait { run: id, task: n, of: None, from: asked, patience, is_awaited_later: false };
         self.begin_question(run, new).await?;
         let approver = retry_reach(|| messenger.approver(&from.sender, ready.timeout.0), cancel).await?;
-        let turn = turn_of(run, &run.plan.tasks[n].id);
+        let turn = turn_of(run, n);
         // Of what was given: a run that goes on may know other secrets, and asks once.
         let told = json!([from.to_string(), ready.text]).to_string();
         let approval = ApprovalRequest {

@@ -29,7 +29,7 @@ impl Executor {
     ) -> Result<Value, TaskProblem> {
         let arguments = run.plan.arguments(with, outputs).map_err(|error| unrendered(run, error))?;
         let attachments = self.collect_attachments(run, n, name, cancel).await?;
-        let turn = turn_of(run, &run.plan.tasks[n].id);
+        let turn = turn_of(run, n);
         let journal = self.store.with_day_budget(self.turns.user_written_bytes_per_day);
         let request = CallRequest {
             session: run.session.clone(),
@@ -77,7 +77,7 @@ impl Executor {
         tool: &str,
         cancel: &CancellationToken,
     ) -> Result<Attachments, TaskProblem> {
-        let awaited = run.plan.tasks[..n].iter().rev().find_map(|task| match &task.work {
+        let awaited = run.plan.tasks[..n].iter().rev().find_map(|work| match work {
             PlannedWork::Wait(wait) => Some(wait.reply_to),
             _ => None,
         });

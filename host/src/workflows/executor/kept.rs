@@ -55,8 +55,8 @@ pub(super) fn about(run: &PreparedRun) -> Workflow {
 }
 
 /// Each task is a turn of its own, with the run's id in its.
-pub(super) fn turn_of(run: &PreparedRun, task: &str) -> TurnId {
-    TurnId::new(format!("{}/{task}", run.id))
+pub(super) fn turn_of(run: &PreparedRun, n: usize) -> TurnId {
+    TurnId::new(format!("{}/{}", run.id, run.plan.task_id(n)))
 }
 
 /// The results of the tasks that are done, by their ids.

@@ -176,7 +176,7 @@ impl Executor {
         ready.text = redact(&ready.text).into_owned();
         check_message(&ready.text, ready.files.len())?;
         let messenger = self.messenger(&ready.to, cancel).await?;
-        let turn = turn_of(run, &run.plan.tasks[n].id);
+        let turn = turn_of(run, n);
         let private = retry_reach(|| messenger.open(&ready.to.sender), cancel).await?;
         if self.store.load_send_state(&turn).await? == SendState::Unknown {
             let addition = self.hold_files(self.open_files(run, &ready.files)?, &turn)?;
@@ -185,7 +185,7 @@ impl Executor {
                 OutgoingResponse { attachments: files.clone(), ..OutgoingResponse::text(ready.text.clone()) };
             let reply = NewReply { target: private.target, parts: messenger.parts(response) };
             let event = Workflow {
-                task: Some(run.plan.tasks[n].id.clone()),
+                task: Some(run.plan.task_id(n).to_owned()),
                 to: Some(ready.to.to_string()),
                 text_sha256: Some(sha256_hex(ready.text.as_bytes())),
                 ..about(run)
@@ -251,7 +251,7 @@ impl Executor {
         outputs: &Map<String, Value>,
     ) -> Result<TaskResult, ExecuteError> {
         let ready = run.plan.wait(work, outputs);
-        let sent = match &run.plan.tasks[work.reply_to].work {
+        let sent = match &run.plan.tasks[work.reply_to] {
             PlannedWork::Send(send) => run.plan.message(send, outputs),
             // The file was refused.
             _ => return self.end(run, n, Err(ToolError::cancelled())).await,
@@ -326,7 +326,7 @@ pub(in crate::workflows) fn texts(reply: &NewReply) -> Vec<String> {
 
 /// Whether a task behind this one waits for the reply to the message of task `of`.
 fn is_awaited(run: &PreparedRun, of: usize, n: usize) -> bool {
-    run.plan.tasks[n + 1..].iter().any(|task| matches!(&task.work, PlannedWork::Wait(w) if w.reply_to == of))
+    run.plan.tasks[n + 1..].iter().any(|work| matches!(work, PlannedWork::Wait(w) if w.reply_to == of))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ impl Executor {
     /// of a reply; and so may each task of a run that a chat or a schedule has begun, whose
     /// questions and end are shown there.
     pub(super) fn is_for_serve(&self, run: &PreparedRun, kept: &KeptRun, n: usize) -> bool {
-        let reaches = run.plan.tasks[..=n].iter().any(|task| task.work.needs_people());
+        let reaches = run.plan.tasks[..=n].iter().any(|work| work.needs_people());
         self.people.is_none() && (reaches || kept.new.answer_to.is_some())
     }
 

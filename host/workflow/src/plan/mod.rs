@@ -36,21 +36,12 @@ pub struct Context {
 pub struct RunPlan {
     workflow: Arc<Workflow>,
     scope: RenderScope,
-    /// In order.
-    pub tasks: Vec<PlannedTask>,
+    /// What each task of the workflow does, in order.
+    pub tasks: Vec<PlannedWork>,
     output: Option<TemplateValue>,
 }
 
-/// A task after phase one.
-#[derive(Clone, Debug)]
-pub struct PlannedTask {
-    /// Its id.
-    pub id: String,
-    /// What it does.
-    pub work: PlannedWork,
-}
-
-/// What a task does.
+/// What a task does, after phase one.
 #[derive(Clone, Debug)]
 pub enum PlannedWork {
     /// Asks an agent.
@@ -123,6 +114,11 @@ impl RunPlan {
         &self.workflow
     }
 
+    /// The id of a task, by its place.
+    pub fn task_id(&self, n: usize) -> &str {
+        &self.workflow.tasks[n].id
+    }
+
     /// The arguments of a tool's task. `outputs` has those of the tasks that are done, by their
     /// ids.
     ///
@@ -144,7 +140,7 @@ impl RunPlan {
         match &self.output {
             Some(tree) => self.finish(outputs, |scope| tree.finish(&scope, RenderMode::Value)),
             None => {
-                let last = self.tasks.last().and_then(|task| outputs.get(&task.id));
+                let last = self.workflow.tasks.last().and_then(|task| outputs.get(&task.id));
                 Ok(last.cloned().unwrap_or_default())
             }
         }
@@ -179,14 +175,14 @@ fn base(workflow: &Workflow, context: &Context) -> RenderScope {
 /// Phase one.
 impl Workflow {
     /// All tasks and the output.
-    fn plan(&self, scope: &RenderScope) -> Result<(Vec<PlannedTask>, Option<TemplateValue>), FileFault> {
+    fn plan(&self, scope: &RenderScope) -> Result<(Vec<PlannedWork>, Option<TemplateValue>), FileFault> {
         let line = |text: &TemplateText| text.settle(scope, &Template::names_tasks);
         let person = |text: &TemplateText| text.settle_checked(scope, TemplateText::recipient);
         let span = |text: &TemplateText| text.settle_checked(scope, TemplateText::timeout);
         let value = |tree: &TemplateValue| tree.settle(scope, &Template::names_tasks, RenderMode::Value);
         let mut tasks = Vec::new();
         for task in &self.tasks {
-            let work = match &task.work {
+            tasks.push(match &task.work {
                 TaskWork::Agent { agent, action, with, attachments } => {
                     let with = with.as_ref().map(value).transpose()?;
                     let planned = self.plan_agent(scope, (*agent, *action), with, attachments)?;
@@ -210,8 +206,7 @@ impl Workflow {
                     text: line(text)?,
                     timeout: span(timeout)?,
                 }),
-            };
-            tasks.push(PlannedTask { id: task.id.clone(), work });
+            });
         }
         Ok((tasks, self.output.as_ref().map(value).transpose()?))
     }

@@ -29,7 +29,7 @@ fn outputs(of: &[(&str, Value)]) -> Map<String, Value> {
 }
 
 fn arguments(plan: &RunPlan, task: usize, done: &[(&str, Value)]) -> Result<Value, String> {
-    let PlannedWork::Tool { with, .. } = &plan.tasks[task].work else { panic!("a tool's task") };
+    let PlannedWork::Tool { with, .. } = &plan.tasks[task] else { panic!("a tool's task") };
     plan.arguments(with, &outputs(done)).map_err(|error| format!("{}: {error}", error.code))
 }
 
@@ -120,7 +120,7 @@ fn an_agents_input_is_its_with() {
                 \x20 - { id: one, agent: a, action: x }\n  - { id: two, agent: a, action: x, with: { topic: mine, more: \"{{ tasks.one.output.text }}\" } }\n";
     let plan = plan(text, json!({ "topic": "theirs" })).expect("phase one");
     let ready = |task: usize, done: &[(&str, Value)]| {
-        let PlannedWork::Agent(work) = &plan.tasks[task].work else { panic!("an agent's task") };
+        let PlannedWork::Agent(work) = &plan.tasks[task] else { panic!("an agent's task") };
         plan.ready(work, &outputs(done)).expect("ready")
     };
     let one = ready(0, &[]);
@@ -136,7 +136,7 @@ fn attachments_expand_in_order_and_pass_the_same_checks_after_phase_two() {
                 \x20 - { id: one, tool: t }\n  - id: two\n    agent: a\n    action: x\n    attachments:\n\
                 \x20     - { type: image, paths: [\"{{ input.dir | default('d') }}/*.png\", \"{{ tasks.one.output.path }}\"], name: N, meta: { k: \"{{ input.n | default(1) }}\" } }\n";
     let plan = plan(text, json!({})).map_err(|error| panic!("{error}")).expect("phase one");
-    let PlannedWork::Agent(work) = &plan.tasks[1].work else { panic!("an agent's task") };
+    let PlannedWork::Agent(work) = &plan.tasks[1] else { panic!("an agent's task") };
     let planned: Vec<_> = work
         .attachments
         .iter()
@@ -200,7 +200,7 @@ tasks:
     for root in ["input", "tasks.a.output"] {
         let plan = plan(&text.replace("ROOT", root), values.clone()).expect(root);
         let done = outputs(&[("a", values.clone())]);
-        let work = |n: usize| &plan.tasks[n].work;
+        let work = |n: usize| &plan.tasks[n];
         let (PlannedWork::Agent(asked), PlannedWork::Send(send)) = (work(1), work(2)) else {
             panic!("{root}")
         };
@@ -239,7 +239,7 @@ fn agents_of_files_have_their_own_folder() {
     let workflow = Arc::new(load_with("w.yaml", text, &[("team/a.yaml", agent)]).expect("a workflow"));
     let context = context(&workflow, json!({}));
     let plan = RunPlan::begin(workflow, &context).expect("phase one");
-    let PlannedWork::Agent(work) = &plan.tasks[0].work else { panic!("an agent's task") };
+    let PlannedWork::Agent(work) = &plan.tasks[0] else { panic!("an agent's task") };
     let folders: Vec<String> = work.attachments.iter().map(|one| one.folder.to_string()).collect();
     assert_eq!(folders, ["", "team", "team"]);
 }
@@ -290,7 +290,7 @@ proptest! {
         let done = [("a", json!({ "x": data })), ("b", json!({ "x": data })), ("c", json!({}))];
         prop_assert_eq!(arguments(&plan, 0, &[]), Ok(json!({ "v": data })));
         prop_assert_eq!(arguments(&plan, 1, &done), Ok(json!({ "v": data, "w": format!("<{data}>"), "y": data })));
-        let PlannedWork::Agent(work) = &plan.tasks[2].work else { panic!("an agent's task") };
+        let PlannedWork::Agent(work) = &plan.tasks[2] else { panic!("an agent's task") };
         let ready = plan.ready(work, &outputs(&done)).expect("phase two takes any output");
         prop_assert_eq!(ready.prompt, format!("{data}|{data}"));
         prop_assert_eq!(ready.instructions, data.clone());

@@ -18,12 +18,12 @@ pub fn mermaid(workflow: &Workflow) -> String {
                 ("([", format!("agent {}: {}", agent.id, agent.actions[*action].id), "])")
             }
             TaskWork::Tool { name, .. } => ("[", format!("tool {name}"), "]"),
-            TaskWork::Send { to, .. } => ("[/", format!("send to {}", to.written), "/]"),
-            TaskWork::Wait { reply_to, .. } => {
-                ("{{", format!("wait for the reply to {}", workflow.tasks[*reply_to].id), "}}")
+            TaskWork::Send(send) => ("[/", format!("send to {}", send.to.written), "/]"),
+            TaskWork::Wait(wait) => {
+                ("{{", format!("wait for the reply to {}", workflow.tasks[wait.reply_to].id), "}}")
             }
-            TaskWork::Approve { from, .. } => {
-                let from = from.as_ref().map_or("who began it", |from| &from.written);
+            TaskWork::Approve(ask) => {
+                let from = ask.from.as_ref().map_or("who began it", |from| &from.written);
                 ("{{", format!("approval of {from}"), "}}")
             }
         };

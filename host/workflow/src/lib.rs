@@ -23,10 +23,11 @@ mod tests;
 
 pub use file::{AGENT_FILES_MAX, TASKS_MAX};
 pub use file::{Action, Agent, Input, InputError, SourceFile, Task, Workflow, WorkflowTrigger};
+pub use file::{ApproveWork, SendWork, WaitWork};
 pub use graph::mermaid;
 pub use node::{FILE_BYTES_MAX, NODE_DEPTH_MAX, NODES_MAX};
 pub use plan::{AgentWork, Context, PlannedArguments, RunPlan};
-pub use plan::{ApproveWork, ReadyApprove, ReadySend, ReadyWait, SendWork, WaitWork};
 pub use plan::{PlannedAttachment, PlannedWork, ReadyAgent, ReadyAttachment};
+pub use plan::{ReadyApprove, ReadySend, ReadyWait};
 pub use problem::FileProblem;
 pub use schema::schema;

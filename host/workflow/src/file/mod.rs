@@ -128,10 +128,7 @@ impl Workflow {
         });
         let of_tasks = self.tasks.iter().flat_map(|task| match &task.work {
             TaskWork::Agent { attachments, .. } => &attachments[..],
-            TaskWork::Tool { .. }
-            | TaskWork::Send { .. }
-            | TaskWork::Wait { .. }
-            | TaskWork::Approve { .. } => &[],
+            TaskWork::Tool { .. } | TaskWork::Send(_) | TaskWork::Wait(_) | TaskWork::Approve(_) => &[],
         });
         let mut found = Vec::new();
         of_agents.chain(of_tasks).for_each(|declared| declared.addresses(&mut found));
@@ -171,16 +168,36 @@ pub(crate) enum TaskWork {
         with: TemplateValue,
     },
     /// Sends a message of its own.
-    Send { to: TemplateText, text: TemplateText, files: Vec<TemplateText> },
+    Send(SendWork),
     /// Waits for the reply to a message.
-    Wait {
-        /// Which task sends it.
-        reply_to: usize,
-        timeout: TemplateText,
-        otherwise: Option<TemplateText>,
-    },
+    Wait(WaitWork),
     /// Asks a person.
-    Approve { from: Option<TemplateText>, text: TemplateText, timeout: TemplateText },
+    Approve(ApproveWork),
+}
+
+/// A message of a task.
+#[derive(Clone, Debug)]
+pub struct SendWork {
+    pub(crate) to: TemplateText,
+    pub(crate) text: TemplateText,
+    pub(crate) files: Vec<TemplateText>,
+}
+
+/// A wait for the reply to a message.
+#[derive(Clone, Debug)]
+pub struct WaitWork {
+    /// The number of the task that sends the message.
+    pub reply_to: usize,
+    pub(crate) timeout: TemplateText,
+    pub(crate) otherwise: Option<TemplateText>,
+}
+
+/// A question to a person.
+#[derive(Clone, Debug)]
+pub struct ApproveWork {
+    pub(crate) from: Option<TemplateText>,
+    pub(crate) text: TemplateText,
+    pub(crate) timeout: TemplateText,
 }
 
 impl TaskWork {
@@ -194,15 +211,15 @@ impl TaskWork {
                 attachments.iter().for_each(|declared| declared.texts(found));
             }
             Self::Tool { with, .. } => with.texts(found),
-            Self::Send { to, text, files } => {
+            Self::Send(SendWork { to, text, files }) => {
                 found.extend([to, text]);
                 found.extend(files);
             }
-            Self::Wait { timeout, otherwise, .. } => {
+            Self::Wait(WaitWork { timeout, otherwise, .. }) => {
                 found.push(timeout);
                 found.extend(otherwise);
             }
-            Self::Approve { from, text, timeout } => {
+            Self::Approve(ApproveWork { from, text, timeout }) => {
                 found.extend(from);
                 found.extend([text, timeout]);
             }
@@ -243,9 +260,9 @@ impl Task {
         match self.work {
             TaskWork::Agent { .. } => "agent",
             TaskWork::Tool { .. } => "tool",
-            TaskWork::Send { .. } => "send",
-            TaskWork::Wait { .. } => "wait",
-            TaskWork::Approve { .. } => "approve",
+            TaskWork::Send(_) => "send",
+            TaskWork::Wait(_) => "wait",
+            TaskWork::Approve(_) => "approve",
         }
     }
 }

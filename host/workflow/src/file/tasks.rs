@@ -3,7 +3,7 @@
 use super::attachments;
 use super::read::{check_new_id, id, person_problem, tool};
 use super::text::{TemplateText, TemplateValue};
-use super::{Agent, Task, TaskWork};
+use super::{Agent, ApproveWork, SendWork, Task, TaskWork, WaitWork};
 use crate::node::{Node, NodeFields};
 use crate::problem::{FileFault, list_names, quote};
 use cofferdam_core::id::Caller;
@@ -41,9 +41,9 @@ fn task(node: &Node, agents: &[Agent], before: &[Task]) -> Result<Task, FileFaul
             name: tool(value, "`tool`")?,
             with: with.unwrap_or_else(|| TemplateValue::Value(json!({}))),
         },
-        "send" => send(value)?,
-        "wait" => wait(value, before)?,
-        _ => approve(value)?,
+        "send" => TaskWork::Send(send(value)?),
+        "wait" => TaskWork::Wait(wait(value, before)?),
+        _ => TaskWork::Approve(approve(value)?),
     };
     Ok(Task { id, work })
 }
@@ -72,36 +72,36 @@ fn ask(
     Ok(TaskWork::Agent { agent, action, with, attachments: attachments::read(fields)? })
 }
 
-fn send(node: &Node) -> Result<TaskWork, FileFault> {
+fn send(node: &Node) -> Result<SendWork, FileFault> {
     let fields = NodeFields::new(node, "`send`", &["to", "text", "files"])?;
     let read = |node: &Node| TemplateText::read(node, "a path in `files`");
     let files = fields.read("files", |node, what| node.list(what)?.iter().map(read).collect())?;
-    Ok(TaskWork::Send {
+    Ok(SendWork {
         to: person(fields.need("to", "\"telegram:1002\"")?, "`to`")?,
         text: TemplateText::read(fields.need("text", "\"Hello\"")?, "`text`")?,
         files: files.unwrap_or_default(),
     })
 }
 
-fn wait(node: &Node, before: &[Task]) -> Result<TaskWork, FileFault> {
+fn wait(node: &Node, before: &[Task]) -> Result<WaitWork, FileFault> {
     let fields = NodeFields::new(node, "`wait`", &["reply_to", "timeout", "otherwise"])?;
     let target = fields.need("reply_to", "ask")?;
     let name = target.text("`reply_to`")?;
-    let found = before.iter().position(|task| task.id == name && matches!(task.work, TaskWork::Send { .. }));
+    let found = before.iter().position(|task| task.id == name && matches!(task.work, TaskWork::Send(_)));
     let Some(reply_to) = found else {
         let said = format!("{} is no earlier task that sends; write the id of one", quote(name));
         return Err(FileFault::new(target.mark, said));
     };
-    Ok(TaskWork::Wait {
+    Ok(WaitWork {
         reply_to,
         timeout: span(fields.need("timeout", "24h")?)?,
         otherwise: fields.read("otherwise", TemplateText::read)?,
     })
 }
 
-fn approve(node: &Node) -> Result<TaskWork, FileFault> {
+fn approve(node: &Node) -> Result<ApproveWork, FileFault> {
     let fields = NodeFields::new(node, "`approve`", &["from", "text", "timeout"])?;
-    Ok(TaskWork::Approve {
+    Ok(ApproveWork {
         from: fields.read("from", person)?,
         text: TemplateText::read(fields.need("text", "\"Publish it?\"")?, "`text`")?,
         timeout: span(fields.need("timeout", "1h")?)?,

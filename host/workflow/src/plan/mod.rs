@@ -6,10 +6,13 @@ mod attachments;
 mod people;
 
 pub use attachments::{PlannedAttachment, ReadyAttachment};
-pub use people::{ApproveWork, ReadyApprove, ReadySend, ReadyWait, SendWork, WaitWork};
+pub use people::{ReadyApprove, ReadySend, ReadyWait};
 
 use crate::attachment::{DeclaringScope as DeclaredIn, FolderPath};
-use crate::file::{DeclaredAttachment, RenderMode, TaskWork, TemplateText, TemplateValue, Workflow, locate};
+use crate::file::{
+    ApproveWork, DeclaredAttachment, RenderMode, SendWork, TaskWork, TemplateText, TemplateValue, WaitWork,
+    Workflow, locate,
+};
 use crate::problem::{FileFault, FileProblem};
 use crate::template::{Expression, RenderScope, Template, ValuePath, ValueRoot};
 use agents::{depends_on_outputs, known_value};
@@ -191,17 +194,17 @@ impl Workflow {
                 TaskWork::Tool { name, with } => {
                     PlannedWork::Tool { name: name.clone(), with: PlannedArguments(value(with)?) }
                 }
-                TaskWork::Send { to, text, files } => PlannedWork::Send(SendWork {
+                TaskWork::Send(SendWork { to, text, files }) => PlannedWork::Send(SendWork {
                     to: person(to)?,
                     text: line(text)?,
                     files: files.iter().map(line).collect::<Result<_, _>>()?,
                 }),
-                TaskWork::Wait { reply_to, timeout, otherwise } => PlannedWork::Wait(WaitWork {
+                TaskWork::Wait(WaitWork { reply_to, timeout, otherwise }) => PlannedWork::Wait(WaitWork {
                     reply_to: *reply_to,
                     timeout: span(timeout)?,
                     otherwise: otherwise.as_ref().map(line).transpose()?,
                 }),
-                TaskWork::Approve { from, text, timeout } => PlannedWork::Approve(ApproveWork {
+                TaskWork::Approve(ApproveWork { from, text, timeout }) => PlannedWork::Approve(ApproveWork {
                     from: from.as_ref().map(person).transpose()?,
                     text: line(text)?,
                     timeout: span(timeout)?,

@@ -1,38 +1,13 @@
 //! Tasks that reach people: whom, with which words, and until when.
 
 use super::RunPlan;
-use crate::file::TemplateText;
+use crate::file::{ApproveWork, SendWork, TemplateText, WaitWork};
 use crate::problem::{FileFault, FileProblem};
 use crate::template::{RenderScope, Template};
 use cofferdam_core::id::Caller;
 use cofferdam_core::limits::TimeSpan;
 use cofferdam_core::tool::ErrorCode;
 use serde_json::{Map, Value};
-
-/// A message after phase one.
-#[derive(Clone, Debug)]
-pub struct SendWork {
-    pub(super) to: TemplateText,
-    pub(super) text: TemplateText,
-    pub(super) files: Vec<TemplateText>,
-}
-
-/// A wait for the reply to a message, after phase one.
-#[derive(Clone, Debug)]
-pub struct WaitWork {
-    /// The number of the task that sends the message.
-    pub reply_to: usize,
-    pub(super) timeout: TemplateText,
-    pub(super) otherwise: Option<TemplateText>,
-}
-
-/// A question to a person, after phase one.
-#[derive(Clone, Debug)]
-pub struct ApproveWork {
-    pub(super) from: Option<TemplateText>,
-    pub(super) text: TemplateText,
-    pub(super) timeout: TemplateText,
-}
 
 /// A message with everything put in.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Attachments as they are declared: which keys go together.
 
-use super::text::{RenderMode, TemplateText, TemplateValue};
+use super::text::{TemplateText, TemplateValue};
 use crate::attachment::{AttachmentItem, AttachmentSource, Kind, Origin, Url};
 use crate::node::{Node, NodeFields};
 use crate::problem::{FileFault, FileMark, list_names, quote};
@@ -21,9 +21,6 @@ pub(crate) struct DeclaredAttachment {
     pub(crate) meta: Option<TemplateValue>,
     pub(crate) fetch: bool,
 }
-
-/// How texts of `meta` are rendered.
-pub(crate) const META: RenderMode = RenderMode::Text;
 
 /// Those of a task, an agent or an action; none without the key.
 pub(super) fn read(fields: &NodeFields<'_>) -> Result<Vec<DeclaredAttachment>, FileFault> {

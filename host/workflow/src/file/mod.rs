@@ -11,11 +11,11 @@ mod references;
 mod tasks;
 mod text;
 
-pub(crate) use attachments::{DeclaredAttachment, META};
+pub(crate) use attachments::DeclaredAttachment;
 pub use input::{Input, InputError};
 pub(crate) use read::person_problem;
 pub(crate) use tasks::WORK_KEYS;
-pub(crate) use text::{RenderMode, TemplateText, TemplateValue};
+pub(crate) use text::{TemplateText, TemplateValue};
 
 use crate::attachment::{FolderPath, Url};
 use crate::problem::{FileFault, FileProblem};

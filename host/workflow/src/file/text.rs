@@ -51,6 +51,16 @@ impl TemplateText {
         self.ready.clone().map_or_else(render, Ok)
     }
 
+    /// The value of its one expression, or the text: in `with` and `output`.
+    pub(crate) fn render_value(&self, scope: &RenderScope) -> Result<Value, FileFault> {
+        self.template.render_value(scope).map_err(|error| self.refuse(error.to_string()))
+    }
+
+    /// The text as a value: in `meta`.
+    pub(crate) fn render_as_text(&self, scope: &RenderScope) -> Result<Value, FileFault> {
+        self.render(scope).map(Value::String)
+    }
+
     /// Phase one: the same as data, unless it waits.
     pub(crate) fn settle(
         &self,
@@ -138,18 +148,18 @@ impl TemplateValue {
         }
     }
 
-    /// Phase one: everything that does not wait is data from here on. `render` says whether a
-    /// template that is one expression is the value itself.
+    /// Phase one: everything that does not wait is data from here on, as `render` makes it of a
+    /// template.
     pub(crate) fn settle(
         &self,
         scope: &RenderScope,
         waits: &dyn Fn(&Template) -> bool,
-        render: RenderMode,
+        render: fn(&TemplateText, &RenderScope) -> Result<Value, FileFault>,
     ) -> Result<Self, FileFault> {
         let tree = match self {
             Self::Value(value) => Self::Value(value.clone()),
             Self::Text(text) if waits(&text.template) => Self::Text(text.clone()),
-            Self::Text(text) => Self::Value(render.render(text, scope)?),
+            Self::Text(text) => Self::Value(render(text, scope)?),
             Self::List(items) => {
                 let items: Result<Vec<_>, _> =
                     items.iter().map(|item| item.settle(scope, waits, render)).collect();
@@ -166,7 +176,11 @@ impl TemplateValue {
     }
 
     /// Phase two.
-    pub(crate) fn finish(&self, scope: &RenderScope, render: RenderMode) -> Result<Value, FileFault> {
+    pub(crate) fn finish(
+        &self,
+        scope: &RenderScope,
+        render: fn(&TemplateText, &RenderScope) -> Result<Value, FileFault>,
+    ) -> Result<Value, FileFault> {
         let settled = self.settle(scope, &|_| false, render)?;
         // Nothing waits any more, so it is one value.
         Ok(settled.into_ready().unwrap_or_default())
@@ -181,24 +195,6 @@ impl TemplateValue {
             Self::Map(entries) => {
                 Value::Object(entries.iter().map(|(key, tree)| (key.clone(), tree.display())).collect())
             }
-        }
-    }
-}
-
-/// What a template that is one expression becomes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum RenderMode {
-    /// The value itself, in `with` and `output`.
-    Value,
-    /// A text, in `meta`.
-    Text,
-}
-
-impl RenderMode {
-    fn render(self, text: &TemplateText, scope: &RenderScope) -> Result<Value, FileFault> {
-        match self {
-            Self::Value => text.template.render_value(scope).map_err(|error| text.refuse(error.to_string())),
-            Self::Text => text.render(scope).map(Value::String),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What an agent's task is asked, and what is known of it before.
 
 use super::{AgentWork, ReadyAgent, ReadyAttachment, RunPlan};
-use crate::file::{RenderMode, TemplateValue};
+use crate::file::{TemplateText, TemplateValue};
 use crate::problem::FileProblem;
 use crate::template::{Expression, ValueRoot};
 use serde_json::{Map, Value};
@@ -36,7 +36,7 @@ impl RunPlan {
     pub fn ready(&self, work: &AgentWork, outputs: &Map<String, Value>) -> Result<ReadyAgent, FileProblem> {
         self.finish(outputs, |mut scope| {
             if let Some(with) = &work.with {
-                let input = with.finish(&scope, RenderMode::Value)?;
+                let input = with.finish(&scope, TemplateText::render_value)?;
                 scope = scope.with(ValueRoot::Input, input);
             }
             let mut attachments = Vec::new();

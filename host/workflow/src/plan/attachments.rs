@@ -1,7 +1,7 @@
 //! Attachments of an agent's task, from their declaration to one that is checked on paper.
 
 use crate::attachment::{AttachmentItem, AttachmentSource, DeclaringScope as DeclaredIn, FolderPath, Origin};
-use crate::file::{DeclaredAttachment, META, TemplateText, TemplateValue};
+use crate::file::{DeclaredAttachment, TemplateText, TemplateValue};
 use crate::problem::FileFault;
 use crate::template::{RenderScope, Template};
 use serde_json::Value;
@@ -45,6 +45,7 @@ impl DeclaredAttachment {
         waits: &dyn Fn(&Template) -> bool,
     ) -> Result<Self, FileFault> {
         let line = |text: &TemplateText| text.settle(scope, waits);
+        let meta = |tree: &TemplateValue| tree.settle(scope, waits, TemplateText::render_as_text);
         Ok(Self {
             mark: self.mark,
             kind: line(&self.kind)?,
@@ -52,7 +53,7 @@ impl DeclaredAttachment {
             sources: vec![line(source)?],
             name: self.name.as_ref().map(line).transpose()?,
             mime: self.mime.as_ref().map(line).transpose()?,
-            meta: self.meta.as_ref().map(|meta| meta.settle(scope, waits, META)).transpose()?,
+            meta: self.meta.as_ref().map(meta).transpose()?,
             fetch: self.fetch,
         })
     }
@@ -71,7 +72,7 @@ impl DeclaredAttachment {
             .map_err(|(code, problem)| FileFault::new(self.mark, problem).with_code(code))?;
         let text = |line: &Option<TemplateText>| line.as_ref().map(|line| line.render(scope)).transpose();
         let meta = match &self.meta {
-            Some(tree) => match tree.finish(scope, META)? {
+            Some(tree) => match tree.finish(scope, TemplateText::render_as_text)? {
                 Value::Object(meta) => Some(meta),
                 _ => None,
             },

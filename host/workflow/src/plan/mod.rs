@@ -10,8 +10,8 @@ pub use people::{ReadyApprove, ReadySend, ReadyWait};
 
 use crate::attachment::{DeclaringScope as DeclaredIn, FolderPath};
 use crate::file::{
-    ApproveWork, DeclaredAttachment, RenderMode, SendWork, TaskWork, TemplateText, TemplateValue, WaitWork,
-    Workflow, locate,
+    ApproveWork, DeclaredAttachment, SendWork, TaskWork, TemplateText, TemplateValue, WaitWork, Workflow,
+    locate,
 };
 use crate::problem::{FileFault, FileProblem};
 use crate::template::{Expression, RenderScope, Template, ValuePath, ValueRoot};
@@ -132,7 +132,7 @@ impl RunPlan {
         with: &PlannedArguments,
         outputs: &Map<String, Value>,
     ) -> Result<Value, FileProblem> {
-        self.finish(outputs, |scope| with.0.finish(&scope, RenderMode::Value))
+        self.finish(outputs, |scope| with.0.finish(&scope, TemplateText::render_value))
     }
 
     /// What the run answers, once all its tasks are done.
@@ -141,7 +141,7 @@ impl RunPlan {
     /// [`FileProblem`].
     pub fn output(&self, outputs: &Map<String, Value>) -> Result<Value, FileProblem> {
         match &self.output {
-            Some(tree) => self.finish(outputs, |scope| tree.finish(&scope, RenderMode::Value)),
+            Some(tree) => self.finish(outputs, |scope| tree.finish(&scope, TemplateText::render_value)),
             None => {
                 let last = self.workflow.tasks.last().and_then(|task| outputs.get(&task.id));
                 Ok(last.cloned().unwrap_or_default())
@@ -182,7 +182,8 @@ impl Workflow {
         let line = |text: &TemplateText| text.settle(scope, &Template::names_tasks);
         let person = |text: &TemplateText| text.settle_checked(scope, TemplateText::recipient);
         let span = |text: &TemplateText| text.settle_checked(scope, TemplateText::timeout);
-        let value = |tree: &TemplateValue| tree.settle(scope, &Template::names_tasks, RenderMode::Value);
+        let value =
+            |tree: &TemplateValue| tree.settle(scope, &Template::names_tasks, TemplateText::render_value);
         let mut tasks = Vec::new();
         for task in &self.tasks {
             tasks.push(match &task.work {

@@ -22,7 +22,7 @@ pub mod template;
 mod tests;
 
 pub use file::{AGENT_FILES_MAX, TASKS_MAX};
-pub use file::{Action, Agent, Input, InputError, SourceFile, Task, Workflow, WorkflowTrigger};
+pub use file::{Action, Agent, Input, SourceFile, Task, Workflow, WorkflowTrigger};
 pub use file::{ApproveWork, SendWork, WaitWork};
 pub use graph::mermaid;
 pub use node::{FILE_BYTES_MAX, NODE_DEPTH_MAX, NODES_MAX};

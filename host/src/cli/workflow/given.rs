@@ -60,7 +60,7 @@ impl RunInput {
             None => from_pairs(&workflow.input.schema, &self.pairs).context("--input")?,
             Some(text) => parse_strict(&text_of(text)?).context("--args is no JSON")?,
         };
-        Ok(workflow.input.complete(given)?)
+        workflow.input.complete(given).map_err(anyhow::Error::msg)
     }
 }
 

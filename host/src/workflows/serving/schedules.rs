@@ -142,7 +142,7 @@ impl WorkflowService {
                 let beginning = RunStart { id, by, input, trigger, answer_to, answers: true };
                 self.begin(of, beginning).await
             }
-            Err(error) => Err(StartRefusal::Refused(error.to_string())),
+            Err(why) => Err(StartRefusal::Refused(why)),
         };
         match begun {
             Err(StartRefusal::Store(error)) => return Err(error),

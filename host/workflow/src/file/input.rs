@@ -13,11 +13,6 @@ pub struct Input {
     compiled: Schema,
 }
 
-/// Why an input is refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the input does not fit: {0}")]
-pub struct InputError(String);
-
 impl Input {
     pub(super) fn read(node: Option<&Node>, start: FileMark) -> Result<Self, FileFault> {
         let mark = node.map_or(start, |node| node.mark);
@@ -38,11 +33,11 @@ impl Input {
     /// The input of a run: what is given, with defaults where nothing is.
     ///
     /// # Errors
-    /// [`InputError`] names the place and what belongs there.
-    pub fn complete(&self, given: Value) -> Result<Value, InputError> {
+    /// The place and what belongs there.
+    pub fn complete(&self, given: Value) -> Result<Value, String> {
         let mut input = given;
         fill(&self.schema, &mut input);
-        check(&self.compiled, &input).map_err(InputError)?;
+        check(&self.compiled, &input).map_err(|why| format!("the input does not fit: {why}"))?;
         Ok(input)
     }
 }

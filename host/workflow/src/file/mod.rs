@@ -12,7 +12,7 @@ mod tasks;
 mod text;
 
 pub(crate) use attachments::DeclaredAttachment;
-pub use input::{Input, InputError};
+pub use input::Input;
 pub(crate) use read::person_problem;
 pub(crate) use tasks::WORK_KEYS;
 pub(crate) use text::{TemplateText, TemplateValue};

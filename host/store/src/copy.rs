@@ -10,62 +10,56 @@ use std::time::Duration;
 /// transaction in which nothing happens, and with it the one state that is copied.
 const COPY_STILL_MAX: Duration = Duration::from_secs(600);
 
-/// How the order of a table's rows is kept.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
-    /// It is nobody's.
-    None,
-    /// By a column of its own, which the engine counts.
-    Seq,
-    /// By one that SQLite has in every table.
-    Rowid,
-}
+/// In the order of a column of the table's own, which the engine counts.
+const SEQ: Option<&str> = Some("seq");
+/// In that of one that SQLite has in every table, beside those that are listed.
+const ROWID: Option<&str> = Some("rowid");
 
-/// Each table, its columns, and by what its rows are in order; a table is behind those that it
-/// refers to.
-pub(super) const TABLES: [(&str, &str, Order); 22] = [
+/// Each table, its columns, and by which its rows are in order, if that is anybody's; a table is
+/// behind those that it refers to.
+pub(super) const TABLES: [(&str, &str, Option<&str>); 22] = [
     (
         "inbox",
         "seq, channel, update_id, received_at, album, raw, turn, done_at, session, sender, request, joined, message",
-        Order::Seq,
+        SEQ,
     ),
-    ("reply", "seq, turn, channel, target, created_at, finished_at", Order::Seq),
-    ("part", "turn, n, kind, body, state, outcome", Order::None),
-    ("stranger", "channel, sender, told_at, times", Order::None),
+    ("reply", "seq, turn, channel, target, created_at, finished_at", SEQ),
+    ("part", "turn, n, kind, body, state, outcome", None),
+    ("stranger", "channel, sender, told_at, times", None),
     (
         "journal",
         "call_id, turn, arguments_sha256, result, recorded_at, written_bytes, attachments, delivery",
-        Order::None,
+        None,
     ),
-    ("recent", "channel, conversation, sender, album, files, noted_at, turn", Order::Rowid),
-    ("placeholder", "turn, message", Order::None),
-    ("line", "seq, session, turn, n, body, said_at", Order::Seq),
-    ("attempt", "turn, channel, sender, count, last_at, begun_at, spent, transcript", Order::None),
-    ("usage", "day, channel, sender, tokens, written_bytes", Order::None),
+    ("recent", "channel, conversation, sender, album, files, noted_at, turn", ROWID),
+    ("placeholder", "turn, message", None),
+    ("line", "seq, session, turn, n, body, said_at", SEQ),
+    ("attempt", "turn, channel, sender, count, last_at, begun_at, spent, transcript", None),
+    ("usage", "day, channel, sender, tokens, written_bytes", None),
     (
         "approval",
         "id, call_id, sha256, place, message, state, decided_by, asked_at, expires_at, channel, has_choices",
-        Order::Rowid,
+        ROWID,
     ),
-    ("approved_path", "channel, sender, tool, path, approved_at", Order::Rowid),
-    ("outgoing", "turn, sha256", Order::None),
-    ("delivery", "call_id, request, files, delivered_at", Order::Rowid),
-    ("moved", "channel, place, goes_on, noted_at", Order::Rowid),
-    ("stream", "channel, session, address, number, behind", Order::None),
-    ("place", "channel, place, last, noted_at", Order::Rowid),
+    ("approved_path", "channel, sender, tool, path, approved_at", ROWID),
+    ("outgoing", "turn, sha256", None),
+    ("delivery", "call_id, request, files, delivered_at", ROWID),
+    ("moved", "channel, place, goes_on, noted_at", ROWID),
+    ("stream", "channel, session, address, number, behind", None),
+    ("place", "channel, place, last, noted_at", ROWID),
     (
         "run",
         "run, workflow, channel, sender, began_with, file_sha256, state, output, error, began_at, ended_at, owner, answer_channel, answer_to, answers, answered_at, turn, ended_by, unnoted, due_at",
-        Order::Rowid,
+        ROWID,
     ),
-    ("run_task", "run, n, id, state, output, error, waits_for, waits_of, waits_until, patience", Order::None),
+    ("run_task", "run, n, id, state, output, error, waits_for, waits_of, waits_until, patience", None),
     (
         "run_message",
         "run, n, channel, recipient, turn, texts, messages, state, answer, album, files, replied_at",
-        Order::Rowid,
+        ROWID,
     ),
-    ("run_schedule", "workflow, looked_at", Order::None),
-    ("spoken_to", "session, sender, since", Order::Rowid),
+    ("run_schedule", "workflow, looked_at", None),
+    ("spoken_to", "session, sender, since", ROWID),
 ];
 
 impl Store {
@@ -133,12 +127,13 @@ fn wait_longer(tx: &Tx<'_>) -> Result<()> {
     }
 }
 
-fn copy_table((name, columns, order): (&str, &str, Order), from: &Tx<'_>, into: &Tx<'_>) -> Result<u64> {
-    let (columns, ordered) = match order {
-        Order::None => (columns.to_owned(), ""),
-        Order::Seq => (columns.to_owned(), " ORDER BY seq"),
-        Order::Rowid => (format!("{columns}, rowid"), " ORDER BY rowid"),
-    };
+fn copy_table(
+    (name, columns, order): (&str, &str, Option<&str>),
+    from: &Tx<'_>,
+    into: &Tx<'_>,
+) -> Result<u64> {
+    let columns = if order == ROWID { format!("{columns}, rowid") } else { columns.to_owned() };
+    let ordered = order.map_or(String::new(), |column| format!(" ORDER BY {column}"));
     let places: Vec<String> = (1..=columns.split(',').count()).map(|n| format!("?{n}")).collect();
     let insert = format!("INSERT INTO {name} ({columns}) VALUES ({})", places.join(", "));
     from.for_each(&format!("SELECT {columns} FROM {name}{ordered}"), params![], |row| {
@@ -158,12 +153,8 @@ fn copy_table((name, columns, order): (&str, &str, Order), from: &Tx<'_>, into: 
 
 /// Has PostgreSQL number further rows behind those that came with their numbers, as SQLite does by
 /// itself.
-fn count_on(name: &str, order: Order, into: &Tx<'_>) -> Result<()> {
-    let column = match (into, order) {
-        (Tx::Sqlite(_), _) | (_, Order::None) => return Ok(()),
-        (Tx::Postgres(_), Order::Seq) => "seq",
-        (Tx::Postgres(_), Order::Rowid) => "rowid",
-    };
+fn count_on(name: &str, order: Option<&str>, into: &Tx<'_>) -> Result<()> {
+    let (Tx::Postgres(_), Some(column)) = (into, order) else { return Ok(()) };
     let next =
         format!("SELECT setval(pg_get_serial_sequence('{name}', '{column}'), max({column})) FROM {name}");
     into.query_row(&next, params![], |_| Ok(()))

@@ -1,7 +1,7 @@
 //! A store that moves from one engine to the other, and what a copy knows of the tables.
 
 use super::*;
-use crate::copy::{Order, TABLES};
+use crate::copy::TABLES;
 
 /// A store with rows in most tables, and texts that are hard to keep.
 async fn fill(store: &Store) {
@@ -36,12 +36,7 @@ fn rows(store: &Store) -> Vec<String> {
 fn dump(tx: &Tx<'_>) -> Result<Vec<String>, StoreError> {
     let mut all = Vec::new();
     for (name, columns, order) in TABLES {
-        let order = match order {
-            Order::None => columns,
-            Order::Seq => "seq",
-            Order::Rowid => "rowid",
-        };
-        let select = format!("SELECT {columns} FROM {name} ORDER BY {order}");
+        let select = format!("SELECT {columns} FROM {name} ORDER BY {}", order.unwrap_or(columns));
         let columns = columns.split(',').count();
         all.extend(tx.query_rows(&select, params![], |row| {
             let values = (0..columns).map(|n| row.value(n)).collect::<Result<Vec<_>, _>>()?;
@@ -153,7 +148,7 @@ async fn both_engines_have_the_tables_that_are_copied() {
         return;
     }
     let (sqlite, postgres) = (Fixture::<Files>::new(), Fixture::<Schema>::new());
-    let columns = |(table, columns, _): (&'static str, &'static str, Order)| {
+    let columns = |(table, columns, _): (&'static str, &'static str, Option<&str>)| {
         columns.split(", ").map(move |column| format!("{table}.{column}"))
     };
     let known: Vec<String> = TABLES.into_iter().flat_map(columns).collect();

@@ -86,10 +86,14 @@ impl<'s> Repository<'s> {
         })
     }
 
-    /// A manifest by digest or tag; none where there is none.
-    pub(crate) async fn manifest(&mut self, reference: &str) -> Result<Option<Vec<u8>>, FetchError> {
+    /// A manifest of at most so many bytes, by digest or tag; none where there is none.
+    pub(crate) async fn manifest(
+        &mut self,
+        reference: &str,
+        bytes_max: u64,
+    ) -> Result<Option<Vec<u8>>, FetchError> {
         let accept = [MANIFEST, INDEX].join(", ");
-        self.get(&format!("manifests/{reference}"), &accept, (MANIFEST_BYTES_MAX, &mut |_| {})).await
+        self.get(&format!("manifests/{reference}"), &accept, (bytes_max, &mut |_| {})).await
     }
 
     /// What refers to a manifest, as an index; none where the registry does not know.

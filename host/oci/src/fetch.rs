@@ -3,7 +3,7 @@
 
 use crate::client::{Repository, Settings};
 use crate::error::FetchError;
-use crate::manifest::{BadManifest, Descriptor, Index, Manifest};
+use crate::manifest::{BadManifest, Descriptor, Index, MANIFEST_BYTES_MAX, Manifest};
 use crate::signature::Signature;
 use cofferdam_core::oci::{ContentDigest, ImageReference, SignerKey};
 use std::collections::BTreeSet;
@@ -11,7 +11,10 @@ use tokio::time::{Instant, timeout_at};
 
 /// Signatures of one component that are looked at, in either format.
 pub const SIGNATURES_MAX: usize = 32;
-/// A longer payload or bundle is not read.
+/// What is listed as a signature and asked for, in either format: more than are looked at, so that
+/// what is malformed hides no signature behind it.
+const LISTED_SIGNATURES_MAX: usize = 256;
+/// A longer payload or bundle, or manifest of a bundle, is not read.
 const SIGNATURE_BYTES_MAX: u64 = 256 << 10;
 
 const SIMPLE_LAYER: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
@@ -89,7 +92,7 @@ impl Fetching<'_> {
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Fetched, FetchError> {
         let reference = self.reference.clone();
-        let manifest = self.fetch_manifest(reference.digest()).await?;
+        let manifest = self.fetch_manifest(reference.digest(), MANIFEST_BYTES_MAX).await?;
         let parsed = Manifest::parse(&manifest).and_then(|parsed| parsed.component(bytes_max).cloned());
         let layer = parsed.map_err(|cause| self.component_error(cause))?;
         let signatures = self.signatures(signers).await?;
@@ -99,10 +102,14 @@ impl Fetching<'_> {
         Ok(Fetched { reference, manifest, component, signatures })
     }
 
-    /// The manifest of this digest.
-    async fn fetch_manifest(&mut self, digest: &ContentDigest) -> Result<Vec<u8>, FetchError> {
+    /// The manifest of this digest, of at most so many bytes.
+    async fn fetch_manifest(
+        &mut self,
+        digest: &ContentDigest,
+        bytes_max: u64,
+    ) -> Result<Vec<u8>, FetchError> {
         let what = format!("{}@{digest}", self.shown_repository());
-        let bytes = self.repository.manifest(&digest.to_string()).await?;
+        let bytes = self.repository.manifest(&digest.to_string(), bytes_max).await?;
         let bytes = bytes.ok_or_else(|| FetchError::Missing(what.clone()))?;
         let found = ContentDigest::hash(&bytes);
         if found == *digest {
@@ -161,14 +168,18 @@ impl Fetching<'_> {
     /// Those of simple signing, at the tag that cosign gives them.
     async fn fetch_simple_signatures(&mut self, found: &mut FoundSignatures) -> Result<(), FetchError> {
         let tag = format!("sha256-{}.sig", self.reference.digest().hex());
-        let bytes = found.pass_malformed(self.repository.manifest(&tag).await)?.flatten();
+        let bytes = self.repository.manifest(&tag, MANIFEST_BYTES_MAX).await;
+        let bytes = found.pass_malformed(bytes)?.flatten();
         let Some(bytes) = bytes else { return Ok(()) };
         let malformed = |cause| FetchError::Manifest(format!("{}:{tag}", self.shown_repository()), cause);
         let manifest = Manifest::parse(&bytes).map_err(malformed);
         let Some(manifest) = found.pass_malformed(manifest)? else { return Ok(()) };
         let layers = manifest.layers.iter().filter(|layer| layer.media_type == SIMPLE_LAYER);
-        for layer in layers.take(SIGNATURES_MAX) {
-            let Some(signature) = layer.annotations.get(SIMPLE_ANNOTATION) else { continue };
+        let listed = layers.filter_map(|layer| Some((layer, layer.annotations.get(SIMPLE_ANNOTATION)?)));
+        for (layer, signature) in listed.take(LISTED_SIGNATURES_MAX) {
+            if found.signatures.len() == SIGNATURES_MAX {
+                break;
+            }
             let payload = found.pass_malformed(self.small(layer).await)?;
             found.signatures.extend(payload.and_then(|payload| Signature::from_simple(payload, signature)));
         }
@@ -183,7 +194,8 @@ impl Fetching<'_> {
             // Where the registry does not keep track, anyone who refers to something does.
             None => {
                 let tag = format!("sha256-{}", digest.hex());
-                found.pass_malformed(self.repository.manifest(&tag).await)?.flatten()
+                let index = self.repository.manifest(&tag, MANIFEST_BYTES_MAX).await;
+                found.pass_malformed(index)?.flatten()
             }
         };
         let Some(index) = index else { return Ok(()) };
@@ -192,7 +204,10 @@ impl Fetching<'_> {
             return Ok(());
         };
         let mut left = SIGNATURES_MAX;
-        for descriptor in index.find_manifests(is_bundle).take(SIGNATURES_MAX) {
+        for descriptor in index.find_manifests(is_bundle).take(LISTED_SIGNATURES_MAX) {
+            if left == 0 {
+                break;
+            }
             let bundle = self.fetch_bundle(&descriptor.digest).await;
             let bundle = found.pass_malformed(bundle)?.flatten().unwrap_or_default();
             let signatures = Signature::from_bundle(&bundle, left);
@@ -204,7 +219,7 @@ impl Fetching<'_> {
 
     /// The bundle of the manifest of this digest; none where it has another layer.
     async fn fetch_bundle(&mut self, digest: &ContentDigest) -> Result<Option<Vec<u8>>, FetchError> {
-        let bytes = self.fetch_manifest(digest).await?;
+        let bytes = self.fetch_manifest(digest, SIGNATURE_BYTES_MAX).await?;
         let malformed = |cause| FetchError::Manifest(format!("{}@{digest}", self.shown_repository()), cause);
         let manifest = Manifest::parse(&bytes).map_err(malformed)?;
         match manifest.layers.iter().find(|layer| is_bundle(&layer.media_type)) {

@@ -138,6 +138,46 @@ async fn what_is_malformed_beside_a_component_is_no_signature_and_hides_none() -
     Ok(())
 }
 
+/// What cannot be read does not count among the signatures that are looked at. It is asked for, up
+/// to a number that is larger.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_malformed_hides_no_signature_that_is_listed_after_it() -> anyhow::Result<()> {
+    let ours = key();
+    let refer_to_nothing = |registry: &Registry, this: &str| {
+        let bundle = "application/vnd.dev.sigstore.bundle.v0.3+json";
+        let absent = digest(b"absent");
+        let entry = json!({ "mediaType": "", "digest": absent, "size": 1, "artifactType": bundle });
+        registry.refer(NAME, this, entry);
+    };
+    for by_bundle in [false, true] {
+        let registry = Registry::start().await?;
+        let reference = registry.push(NAME, &guests::bytes("minimal"));
+        let this = sha256_of(&reference);
+        for _ in 0..33 {
+            match by_bundle {
+                true => refer_to_nothing(&registry, this),
+                false => registry.sign(NAME, this, &"x".repeat(257 << 10), &ours),
+            }
+        }
+        match by_bundle {
+            true => registry.sign_by_bundle(NAME, this, &ours),
+            false => registry.sign(NAME, this, this, &ours),
+        }
+        let ran = fetch(&signed_by(&reference, &ours), &[]);
+        assert!(ran.code == Some(0) && ran.stdout.contains("signed by the key"), "{by_bundle}: {ran:?}");
+    }
+    let registry = Registry::start().await?;
+    let reference = registry.push(NAME, &guests::bytes("minimal"));
+    let this = sha256_of(&reference);
+    for _ in 0..256 {
+        refer_to_nothing(&registry, this);
+    }
+    registry.sign_by_bundle(NAME, this, &ours);
+    let home = signed_by(&reference, &ours);
+    not_fetched(&home, &fetch(&home, &[]), "it has no signature, and 256 that cannot be read");
+    Ok(())
+}
+
 /// The signature is part of what loads: a policy that begins to name a signer is not served by what
 /// was fetched before.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -5,6 +5,7 @@ use super::server::{Server, ok, to};
 use super::{ask, granting, named, outcome, requests};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
+use support::guests;
 use support::home::Home;
 
 const SECRET: &str = "Bearer s3cr/et-t0ken+x";
@@ -175,6 +176,31 @@ fn a_missing_secret_sends_nothing() {
     std::fs::set_permissions(home.dir().join("key"), PermissionsExt::from_mode(0o644)).expect("ours");
     assert_eq!(ask(&home, &[&server.asks("/")]).error(), "network_denied");
     assert!(server.asked().is_empty());
+}
+
+/// The folder of a tool may come from a stranger, and its policies with it.
+#[test]
+fn a_policy_that_comes_with_a_tool_gets_a_secret_only_where_it_is_named() {
+    let server = Server::saying(ok("", b""));
+    let home = home(&server, "file = \"key\"");
+    let built = home.dir().join("target/wasm32-wasip2/release");
+    let cases = home.dir().join("cases");
+    for folder in [&built, &cases] {
+        std::fs::create_dir_all(folder).expect("writable");
+    }
+    std::fs::write(home.dir().join("Cargo.toml"), "[package]\nname = \"network\"\n").expect("writable");
+    std::fs::copy(guests::path("network"), built.join("network.wasm")).expect("writable");
+    let case = format!(
+        r#"{{ "arguments": {{ "url": {:?} }}, "expect": {{ "error": "network_denied" }} }}"#,
+        server.url("/")
+    );
+    std::fs::write(cases.join("a.json"), case).expect("writable");
+    let ran = home.run(&["tool", "test"]);
+    assert!(ran.code == Some(0) && ran.stderr.contains("came with the tool and gets no secret"), "{ran:?}");
+    assert!(server.asked().is_empty(), "{ran:?}");
+    let given = home.run(&["tool", "test", "--policy", "policies"]);
+    assert!(!given.stderr.contains("gets no secret"), "{given:?}");
+    assert_eq!(server.asked()[0].header("authorization"), Some(SECRET), "{given:?}");
 }
 
 /// Before anybody calls the tool: what is wrong with its secret, and what mends it.

@@ -66,6 +66,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     if !problems.is_empty() {
         return report_unloadable(&problems, arguments);
     }
+    let config = withhold_secrets(config, arguments, &policy);
     // One for all cases: a signal between two calls ends no call, and the process no more.
     let signals = runtime()?;
     let stop = signals.block_on(async { cancelled_by_signals() })?;
@@ -76,7 +77,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
             tell(&format!("stopped by a signal; {left} of {} cases were not run", cases.len()));
             break;
         }
-        let told = run_case(config, &candidate, &policy, case, &stop)
+        let told = run_case(&config, &candidate, &policy, case, &stop)
             .with_context(|| format!("{} cannot be run", spell_path(&case.file)))?;
         if !arguments.output.json {
             tell_one(case, &told)?;
@@ -101,6 +102,22 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         writeln!(out, "{passed} passed, {failed} failed")?;
     }
     Ok(if is_passed { Exit::Done } else { Exit::ToolFailed })
+}
+
+/// The configuration that cases run with. A policy that nobody named came with the tool, perhaps
+/// from a stranger, and gets no secret of the person who tests it.
+fn withhold_secrets(config: &Config, arguments: &Arguments, policy: &ToolPolicy) -> Config {
+    let mut config = config.clone();
+    if arguments.policy.is_none() {
+        if policy.grants.network.iter().any(|network| !network.headers.is_empty()) {
+            tell(
+                "the policy came with the tool and gets no secret; name it to give it those of your \
+                 configuration: --policy P",
+            );
+        }
+        config.network.secrets.clear();
+    }
+    config
 }
 
 fn report_unloadable(problems: &[String], arguments: &Arguments) -> anyhow::Result<Exit> {

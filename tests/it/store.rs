@@ -130,7 +130,7 @@ fn tables_of_a_newer_release_are_refused_by_every_command() {
 
 /// A gateway of that release may be at them.
 #[test]
-fn tables_of_an_older_release_are_left_as_they_are_by_those_who_look() {
+fn tables_of_an_older_release_are_left_as_they_are_by_commands_beside_a_gateway() {
     let home = Home::new();
     run_flow(&home);
     let kept = list(&home);
@@ -138,8 +138,12 @@ fn tables_of_an_older_release_are_left_as_they_are_by_those_who_look() {
     let version = || database.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
     let known = version().expect("readable");
     database.pragma_update(None, "user_version", known - 1).expect("writable");
-    for words in [&["workflow", "list"][..], &["workflow", "list", "--json"], &["workflow", "show", &kept[0]]]
-    {
+    for words in [
+        &["workflow", "list"][..],
+        &["workflow", "list", "--json"],
+        &["workflow", "show", &kept[0]],
+        &["workflow", "cancel", &kept[0]],
+    ] {
         let ran = home.run(words);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{words:?}: {ran:?}");
         assert!(ran.stderr.contains("then run `cofferdam store migrate`"), "{words:?}: {ran:?}");

@@ -32,9 +32,9 @@ pub(super) enum Command {
     },
 }
 
-const MIGRATE_EXAMPLE: &str = "Every command that writes does this by itself; it is here for those who want to see it done first. A \
-store of a newer release is refused, and one of an older release while a node of that is there: stop those first. Exit codes: 0 done; \
-2 it cannot be done, and nothing was changed.\nExample: DATABASE_URL=… cofferdam store migrate --config cofferdam.toml";
+const MIGRATE_EXAMPLE: &str = "Every command that writes does this by itself, but for `workflow cancel`; it is here for those who want \
+to see it done first. A store of a newer release is refused, and one of an older release while a node of that is there: \
+stop those first. Exit codes: 0 done; 2 it cannot be done, and nothing was changed.\nExample: DATABASE_URL=… cofferdam store migrate --config cofferdam.toml";
 
 const COPY_EXAMPLE: &str = "Write [store] with engine = \"postgres\" first; `sqlite` is the file in [state] dir in any case. \
 Meanwhile nothing may serve and no run be carried out, on other machines either. What is copied is there as a whole or not at \

@@ -52,7 +52,7 @@ cancelled, interrupted, or no such run; 2 configuration; 4 it waits for a person
 const LIST: &str = "A run is running, waiting (for a person, or for `cofferdam serve` to go on with it), interrupted (resume it), done, failed or cancelled. The latest 200 are listed.\n\
 Example: cofferdam workflow list --json | jq -r '.runs[] | select(.state == \"interrupted\").run'";
 const SHOW: &str = "Exit codes: 0 told; 1 no such run; 2 configuration, or a store of another release.\nExample: cofferdam workflow show publish-18c2f1d3a4b5c6d7-1a2b --json | jq .tasks";
-const CANCEL: &str = "Exit codes: 0 cancelled; 1 it has ended already, or no such run.\nExample: cofferdam workflow cancel publish-18c2f1d3a4b5c6d7-1a2b";
+const CANCEL: &str = "Exit codes: 0 cancelled; 1 it has ended already, or no such run; 2 configuration, or a store of another release.\nExample: cofferdam workflow cancel publish-18c2f1d3a4b5c6d7-1a2b";
 
 const SCHEMA_EXAMPLE: &str = "Example: cofferdam workflow schema > workflow.schema.json, and in the first line of a workflow:\n\
     # yaml-language-server: $schema=workflow.schema.json";

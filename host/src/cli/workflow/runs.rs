@@ -24,14 +24,7 @@ pub(in crate::cli) struct RunCommand {
     pub(in crate::cli) output: Output,
 }
 
-/// The store, where there is one.
-fn open_store(config: &Config) -> anyhow::Result<Option<Store>> {
-    // What is not there is not made by those who only ask.
-    let is_there = DatabaseView::open(&config.store.location)?.is_some();
-    Ok(if is_there { Some(Store::open(&config.store.location)?) } else { None })
-}
-
-/// The same for those who only look: a gateway of the release before may be at its tables, so they
+/// The store, where there is one. A gateway of the release before may be at its tables, so they
 /// stay as they are.
 fn open_as_it_is(config: &Config) -> anyhow::Result<Option<Store>> {
     let look = DatabaseView::open(&config.store.location)?;
@@ -39,8 +32,8 @@ fn open_as_it_is(config: &Config) -> anyhow::Result<Option<Store>> {
     match look.map(|look| look.version()) {
         None | Some(0) => Ok(None),
         Some(found) if found < known => bail!(
-            "the database has version {found}, of an older release, and this command changes nothing in it; stop what \
-             runs of that release, then run `cofferdam store migrate`, which brings it to version {known}"
+            "the database has version {found}, of an older release, and this command leaves its tables as they are; stop \
+             what runs of that release, then run `cofferdam store migrate`, which brings it to version {known}"
         ),
         Some(_) => Ok(Some(Store::open(&config.store.location)?)),
     }
@@ -85,7 +78,7 @@ pub(super) fn show(config: &Config, one: &RunCommand) -> anyhow::Result<Exit> {
 
 pub(super) fn cancel(config: &Config, one: &RunCommand) -> anyhow::Result<Exit> {
     gateway::check_account(config)?;
-    let Some(store) = open_store(config)? else { return Ok(report_no_run(&one.run)) };
+    let Some(store) = open_as_it_is(config)? else { return Ok(report_no_run(&one.run)) };
     let audit = gateway::open_audit(config)?;
     let runtime = runtime()?;
     let (cancelled, kept) = runtime.block_on(async {

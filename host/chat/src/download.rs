@@ -19,110 +19,98 @@ pub const ATTEMPT_MIN: Duration = Duration::from_secs(60);
 /// Slower downloads are given up, so that a trickle does not hold a chat for ever.
 pub const SLOWEST_BYTES_PER_S: u64 = 32 << 10;
 /// A download that brings nothing for so long is given up.
-pub const STALL: Duration = Duration::from_secs(30);
+const STALL: Duration = Duration::from_secs(30);
 
-/// Why a file is not there, in words for its sender.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unavailable {
-    /// It has more bytes than a file may.
-    #[error("too large: the limit is {0}")]
-    TooLarge(ByteSize),
-    /// Somebody sends us elsewhere.
-    #[error("its download was redirected elsewhere, which is not followed")]
-    Redirected,
-    /// The server says no.
-    #[error("its download failed with HTTP status {0}")]
-    Status(u16),
-    /// Not all of it came, or more.
-    #[error("truncated: {got} of {expected} bytes arrived; send it again")]
-    Mismatch {
-        /// Bytes that arrived.
-        got: u64,
-        /// Bytes that were announced.
-        expected: u64,
-    },
-    /// Nothing came for long.
-    #[error("its download stalled; send it again")]
-    Stalled,
-    /// The connection broke.
-    #[error("its download broke off; send it again")]
-    Broken,
-    /// In the channel's own words.
-    #[error("{0}")]
-    Because(String),
-}
+/// What is said of a download that breaks off.
+pub const BROKEN: &str = "its download broke off; send it again";
 
-/// What helps after a failed attempt.
+/// Why an attempt brought no file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RetryAdvice {
-    /// Nothing.
-    Final(Unavailable),
-    /// Another attempt, after this pause if the platform asks for one.
-    Again(Unavailable, Option<Duration>),
+pub struct FailedAttempt {
+    /// In words for its sender.
+    why: String,
+    /// Absent where nothing helps; else the pause before the next one that the platform asks for.
+    again: Option<Duration>,
 }
 
-/// Another attempt may help.
-pub fn retry(why: Unavailable) -> RetryAdvice {
-    RetryAdvice::Again(why, None)
+/// Nothing helps.
+pub fn give_up(why: impl Into<String>) -> FailedAttempt {
+    FailedAttempt { why: why.into(), again: None }
 }
 
-/// Nothing helps, for a reason in the channel's own words.
-pub fn give_up(why: &str) -> RetryAdvice {
-    Unavailable::Because(why.to_owned()).into()
+/// Another attempt may help, after such a pause at least.
+pub fn retry(why: impl Into<String>, pause: Duration) -> FailedAttempt {
+    FailedAttempt { why: why.into(), again: Some(pause) }
 }
 
-impl From<Unavailable> for RetryAdvice {
-    fn from(why: Unavailable) -> Self {
-        Self::Final(why)
+/// It has more bytes than a file may.
+pub fn refuse_length(limit: ByteSize) -> FailedAttempt {
+    give_up(format!("too large: the limit is {limit}"))
+}
+
+/// Why it is not there, by the HTTP status in place of it.
+pub fn describe_status(status: u16) -> String {
+    match status {
+        300..=399 => "its download was redirected elsewhere, which is not followed".to_owned(),
+        _ => format!("its download failed with HTTP status {status}"),
     }
+}
+
+/// What comes of asking for it, unless nothing does for long.
+///
+/// # Errors
+/// It has stalled.
+pub async fn await_head<T>(asking: impl Future<Output = T>) -> Result<T, FailedAttempt> {
+    in_time(STALL, asking).await
+}
+
+async fn in_time<T>(patience: Duration, coming: impl Future<Output = T>) -> Result<T, FailedAttempt> {
+    let stalled = |_| retry("its download stalled; send it again", Duration::ZERO);
+    timeout(patience, coming).await.map_err(stalled)
 }
 
 /// Fetches a file in a few attempts, with pauses between them, and ends its download.
 pub async fn fetch<S>(
     mut source: S,
     mut item: Download,
-    attempt: impl for<'a> Fn(&'a mut S, &'a mut Download) -> BoxFuture<'a, Result<(), RetryAdvice>>,
+    attempt: impl for<'a> Fn(&'a mut S, &'a mut Download) -> BoxFuture<'a, Result<(), FailedAttempt>>,
 ) -> IntakeResult {
     let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(5));
     let mut made = 0;
     let why = loop {
         made += 1;
-        match attempt(&mut source, &mut item).await {
-            Ok(()) => return item.finish(),
-            Err(RetryAdvice::Again(why, pause))
-                if made < ATTEMPTS_MAX && pause.is_none_or(|pause| pause <= ASKED_PAUSE_MAX) =>
-            {
-                tracing::debug!(%why, attempt = made, "a download is tried again");
-                tokio::time::sleep(backoff.pause().max(pause.unwrap_or_default())).await;
-            }
-            Err(RetryAdvice::Final(why) | RetryAdvice::Again(why, _)) => break why,
-        }
+        let attempted = attempt(&mut source, &mut item).await;
+        let Err(FailedAttempt { why, again }) = attempted else { return item.finish() };
+        let Some(pause) = again.filter(|pause| made < ATTEMPTS_MAX && *pause <= ASKED_PAUSE_MAX) else {
+            break why;
+        };
+        tracing::debug!(%why, attempt = made, "a download is tried again");
+        tokio::time::sleep(backoff.pause().max(pause)).await;
     };
     tracing::info!(%why, "an attachment is unavailable");
-    item.fail(&why.to_string())
+    item.fail(&why)
 }
 
 /// Takes a body of about so many bytes into the item. A file names the same bytes for ever, so a
 /// later attempt passes over those that an earlier one has brought.
 ///
 /// # Errors
-/// [`RetryAdvice`]
+/// [`FailedAttempt`]
 pub async fn read_body<P: AsRef<[u8]>>(
-    body: impl Stream<Item = Result<P, RetryAdvice>>,
+    body: impl Stream<Item = Result<P, FailedAttempt>>,
     item: &mut Download,
     bytes: u64,
-) -> Result<(), RetryAdvice> {
+) -> Result<(), FailedAttempt> {
     let (mut body, mut known) = (pin!(body), item.bytes_arrived());
     let deadline = Instant::now() + ATTEMPT_MIN.max(Duration::from_secs(bytes / SLOWEST_BYTES_PER_S));
     loop {
         let patience = STALL.min(deadline.saturating_duration_since(Instant::now()));
-        let piece = timeout(patience, body.next()).await.map_err(|_| retry(Unavailable::Stalled))?;
-        let Some(piece) = piece.transpose()? else { return Ok(()) };
+        let Some(piece) = in_time(patience, body.next()).await?.transpose()? else { return Ok(()) };
         let piece = piece.as_ref();
         let passed = usize::try_from(known).unwrap_or(usize::MAX).min(piece.len());
         known -= passed as u64;
         if let Some(new) = piece.get(passed..).filter(|new| !new.is_empty()) {
-            item.write(new).map_err(|why| give_up(&why))?;
+            item.write(new).map_err(give_up)?;
         }
     }
 }

@@ -8,12 +8,14 @@ use super::failure::ApiFailure;
 use super::file::DiscordFile;
 use super::route::{self, Route};
 use super::wire::id;
-use cofferdam_chat::download::{RetryAdvice, STALL, Unavailable, fetch, give_up, read_body, retry};
+use cofferdam_chat::download::{
+    BROKEN, FailedAttempt, await_head, describe_status, fetch, give_up, read_body, refuse_length, retry,
+};
 use cofferdam_warden::attachments::{DeclaredFile, Download, IntakeResult, SentFile};
 use futures_util::TryStreamExt;
 use reqwest::{Response, Url};
 use serde_json::Value;
-use tokio::time::timeout;
+use std::time::Duration;
 
 /// Where files come from, exactly.
 const HOSTS: [&str; 2] = ["cdn.discordapp.com", "media.discordapp.net"];
@@ -52,7 +54,7 @@ struct FileDownload<'a> {
 }
 
 impl FileDownload<'_> {
-    async fn bring(&mut self, item: &mut Download) -> Result<(), RetryAdvice> {
+    async fn bring(&mut self, item: &mut Download) -> Result<(), FailedAttempt> {
         let (bot, limit) = (self.bot, self.bot.base.limits.max_bytes);
         let response = loop {
             let link = match self.file.signed.clone() {
@@ -60,22 +62,20 @@ impl FileDownload<'_> {
                 None => self.fresh_link().await?,
             };
             let url = address(&link).ok_or_else(|| give_up(ELSEWHERE))?;
-            let head = timeout(STALL, bot.cdn.get(url)).await.map_err(|_| retry(Unavailable::Stalled))?;
-            let response = head.map_err(|error| broken_download(&error))?;
+            let response = await_head(bot.cdn.get(url)).await?.map_err(|error| broken_download(&error))?;
             match response.status().as_u16() {
                 200 => break response,
                 403 | 404 | 410 if !self.is_renewed => self.file.signed = None,
                 403 | 404 | 410 => return Err(give_up(GONE)),
-                300..=399 => return Err(Unavailable::Redirected.into()),
                 status @ (408 | 425 | 429 | 500..=599) => {
                     let pause = number(response.headers(), "retry-after").and_then(seconds);
-                    return Err(RetryAdvice::Again(Unavailable::Status(status), pause));
+                    return Err(retry(describe_status(status), pause.unwrap_or_default()));
                 }
-                status => return Err(Unavailable::Status(status).into()),
+                status => return Err(give_up(describe_status(status))),
             }
         };
         if response.content_length().is_some_and(|length| length > limit.0) {
-            return Err(Unavailable::TooLarge(limit).into());
+            return Err(refuse_length(limit));
         }
         // What Discord has said of its size decides nothing but patience: a short one is told at
         // the end.
@@ -85,7 +85,7 @@ impl FileDownload<'_> {
     }
 
     /// Asks the message for the file of the same number, once.
-    async fn fresh_link(&mut self) -> Result<String, RetryAdvice> {
+    async fn fresh_link(&mut self) -> Result<String, FailedAttempt> {
         let Some(message) = self.file.message.filter(|_| !self.is_renewed) else {
             return Err(give_up(GONE));
         };
@@ -99,7 +99,7 @@ impl FileDownload<'_> {
             Err(ApiFailure::Refused { .. } | ApiFailure::Unauthorized) => return Err(give_up(GONE)),
             Err(failure) => {
                 tracing::info!(%failure, "a link is not renewed");
-                return Err(retry(Unavailable::Broken));
+                return Err(retry(BROKEN, Duration::ZERO));
             }
         };
         self.is_renewed = true;
@@ -143,10 +143,10 @@ impl Cdn {
 }
 
 /// Without the address, which holds the signature.
-fn broken_download(error: &reqwest::Error) -> RetryAdvice {
+fn broken_download(error: &reqwest::Error) -> FailedAttempt {
     let (timeout, connect) = (error.is_timeout(), error.is_connect());
     tracing::info!(timeout, connect, "a download broke off");
-    retry(Unavailable::Broken)
+    retry(BROKEN, Duration::ZERO)
 }
 
 #[cfg(test)]

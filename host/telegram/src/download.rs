@@ -5,13 +5,15 @@ use super::api::REQUEST_MAX;
 use super::bot::TelegramBot;
 use super::failure::ApiFailure;
 use super::media::MessageFile;
-use cofferdam_chat::download::{RetryAdvice, STALL, Unavailable, fetch, give_up, read_body, retry};
+use cofferdam_chat::download::{
+    BROKEN, FailedAttempt, await_head, describe_status, fetch, give_up, read_body, refuse_length, retry,
+};
 use cofferdam_warden::attachments::{DeclaredFile, Download, IntakeResult, SentFile};
 use futures_util::TryStreamExt;
 use serde_json::Value;
+use std::time::Duration;
 use teloxide_core::payloads::GetFile;
 use teloxide_core::types::FileId;
-use tokio::time::timeout;
 
 impl SentFile for MessageFile {
     fn declaration(&self) -> DeclaredFile {
@@ -36,7 +38,7 @@ pub(super) async fn download(bot: &TelegramBot, file: MessageFile, item: Downloa
 const NAMELESS: &str = "Telegram names no file to download";
 const TOO_BIG: &str = "the file is too large for a bot: Telegram hands out at most 20 MiB";
 
-async fn bring(bot: &TelegramBot, file: &MessageFile, item: &mut Download) -> Result<(), RetryAdvice> {
+async fn bring(bot: &TelegramBot, file: &MessageFile, item: &mut Download) -> Result<(), FailedAttempt> {
     let file_id = file.file_id.clone().ok_or_else(|| give_up(NAMELESS))?;
     let result = bot.api.call(&GetFile::new(FileId(file_id)), REQUEST_MAX).await.map_err(file_gone)?;
     let found: Value = serde_json::from_str(result.get()).unwrap_or_default();
@@ -44,19 +46,19 @@ async fn bring(bot: &TelegramBot, file: &MessageFile, item: &mut Download) -> Re
     let path = found["file_path"].as_str().ok_or_else(|| give_up(NAMELESS))?;
     let (size, limit) = (found["file_size"].as_u64(), bot.base.limits.max_bytes);
     let fits = |bytes: Option<u64>| match bytes {
-        Some(bytes) if bytes > limit.0 => Err(Unavailable::TooLarge(limit)),
+        Some(bytes) if bytes > limit.0 => Err(refuse_length(limit)),
         _ => Ok(()),
     };
     fits(size)?;
-    let head = timeout(STALL, bot.api.file(path)).await;
-    let response = head.map_err(|_| retry(Unavailable::Stalled))?.map_err(file_gone)?;
+    let response = await_head(bot.api.file(path)).await?.map_err(file_gone)?;
     let length = response.content_length();
     match response.status().as_u16() {
         200 => {}
-        300..=399 => return Err(Unavailable::Redirected.into()),
         // A link that has expired is renewed by the next attempt.
-        status @ (404 | 408 | 410 | 425 | 429 | 500..=599) => return Err(retry(Unavailable::Status(status))),
-        status => return Err(Unavailable::Status(status).into()),
+        status @ (404 | 408 | 410 | 425 | 429 | 500..=599) => {
+            return Err(retry(describe_status(status), Duration::ZERO));
+        }
+        status => return Err(give_up(describe_status(status))),
     }
     // What the message says of its size is only used where nobody else says anything.
     let expected = size.or(length).or(file.size);
@@ -65,24 +67,25 @@ async fn bring(bot: &TelegramBot, file: &MessageFile, item: &mut Download) -> Re
     let body = response.bytes_stream().map_err(|error| file_gone(error.into()));
     read_body(body, item, bytes).await?;
     match (item.bytes_arrived(), expected) {
-        (got, Some(expected)) if expected != got => Err(Unavailable::Mismatch { got, expected }.into()),
+        // Not all of it came, or more.
+        (got, Some(expected)) if expected != got => {
+            Err(give_up(format!("truncated: {got} of {expected} bytes arrived; send it again")))
+        }
         _ => Ok(()),
     }
 }
 
-fn file_gone(failure: ApiFailure) -> RetryAdvice {
+fn file_gone(failure: ApiFailure) -> FailedAttempt {
     if failure.has_words("file is too big") {
         return give_up(TOO_BIG);
     }
-    let refused = |why: &str| Unavailable::Because(format!("Telegram does not hand it out: {why}"));
+    let refused = |why: &str| format!("Telegram does not hand it out: {why}");
     match failure {
-        ApiFailure::Refused { description, .. } => refused(&description).into(),
-        ApiFailure::TooMany(pause) => {
-            RetryAdvice::Again(refused("too many requests; send it again later"), Some(pause))
-        }
+        ApiFailure::Refused { description, .. } => give_up(refused(&description)),
+        ApiFailure::TooMany(pause) => retry(refused("too many requests; send it again later"), pause),
         other => {
             tracing::info!(failure = %other, "a download broke off");
-            retry(Unavailable::Broken)
+            retry(BROKEN, Duration::ZERO)
         }
     }
 }

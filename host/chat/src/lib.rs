@@ -30,5 +30,5 @@ pub use activity::{AGAIN, Activity, ArrivingAlbums, ShownActivity, WorkingTurn};
 pub(crate) use attempt::attempt;
 pub use latest_step::{LatestStep, StatusDelays, StatusText, StatusWatcher};
 pub use live_status::{LiveStatus, TurnDisplay};
-pub use placeholder::{EditableMessage, Placeholder, PlaceholderRef};
+pub use placeholder::{EditableMessage, Placeholder};
 pub use retry_pauses::{ASKED_WAIT_MAX, RetryPauses};

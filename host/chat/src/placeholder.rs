@@ -2,12 +2,11 @@
 //! what a long call is doing, how far several have come, what a model has said so far. One a turn
 //! at most; the answer takes its place. Nothing about it can fail a turn.
 
-use crate::outbound::{FirstMessage, SendError, StyledText, first_piece, markdown};
+use crate::outbound::{PlaceholderRef, SendError, StyledText, first_piece, markdown};
 use crate::{LiveStatus, StatusDelays, StatusText, TurnDisplay};
 use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
 use cofferdam_store::{self as store, Store};
-use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// What is over sooner needs no word: a sign of life is enough.
@@ -85,35 +84,6 @@ enum PlaceholderState {
     Over,
 }
 
-/// What is to become of the message that stood for an answer, by the platform's number of it, as a
-/// target keeps it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PlaceholderRef {
-    /// The first text takes its place.
-    Edit(i64),
-    /// It goes: an edit of it may still be on its way, and would overtake the answer.
-    Delete(i64),
-}
-
-impl PlaceholderRef {
-    /// What stands there for a reply, and so what the reply's first message is.
-    pub fn from_shown<D: EditableMessage>(shown: Option<Placeholder<D>>) -> (Option<Self>, FirstMessage) {
-        // No request about it is under way any more: one that overtook the answer would take its
-        // place.
-        let left = shown.and_then(|shown| match shown.state {
-            PlaceholderState::Shown(id) => Some(Self::Edit(id)),
-            PlaceholderState::Doubtful(id) => Some(Self::Delete(id)),
-            PlaceholderState::None | PlaceholderState::Begun | PlaceholderState::Over => None,
-        });
-        let opening = match left {
-            Some(Self::Edit(_)) => FirstMessage::Standing,
-            Some(Self::Delete(_)) | None => FirstMessage::Fresh,
-        };
-        (left, opening)
-    }
-}
-
 impl<D: EditableMessage> Placeholder<D> {
     /// Shows a turn until it is ended. `before` is what an earlier run of the same turn has left.
     pub fn start(
@@ -131,6 +101,16 @@ impl<D: EditableMessage> Placeholder<D> {
             }
         };
         LiveStatus::start(Self { store, turn, draft, state }, PATIENCE)
+    }
+
+    /// What stands there for the reply, once this has ended: no request about it is under way any
+    /// more, and one that overtook the answer would take its place.
+    pub fn to_ref(&self) -> Option<PlaceholderRef> {
+        match self.state {
+            PlaceholderState::Shown(id) => Some(PlaceholderRef::Edit(id)),
+            PlaceholderState::Doubtful(id) => Some(PlaceholderRef::Delete(id)),
+            PlaceholderState::None | PlaceholderState::Begun | PlaceholderState::Over => None,
+        }
     }
 }
 

@@ -6,7 +6,7 @@ pub use crate::people::Served;
 pub use crate::session_queue::RunningTurn;
 
 use crate::handler::{PlatformChannel, fetch_files, hand_on, incoming};
-use crate::outbound::{FirstMessage, plan};
+use crate::outbound::plan;
 use crate::session_queue::Arrival;
 use async_trait::async_trait;
 use cofferdam_agent::tools::Approver;
@@ -299,7 +299,7 @@ impl<C: PlatformChannel> Messenger for ReachableChannel<C> {
     }
 
     fn parts(&self, said: OutgoingResponse) -> Vec<NewPart> {
-        plan(said, C::CHANNEL_LIMITS, FirstMessage::Fresh)
+        plan(said, C::CHANNEL_LIMITS, None)
     }
 
     async fn send(&self, message: StoredReply) {

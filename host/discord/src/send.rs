@@ -8,8 +8,9 @@ use super::route::{self, Route};
 use super::target::{ChannelRef, ReplyTarget};
 use super::text::{TEXT_CHARS_MAX, length, to_markdown};
 use super::wire::{Snowflake, id};
-use cofferdam_chat::PlaceholderRef;
-use cofferdam_chat::outbound::{ChannelLimits, FileBundle, PartContent, SendError, SendingPart, StyledText};
+use cofferdam_chat::outbound::{
+    ChannelLimits, FileBundle, PartContent, PlaceholderRef, SendError, SendingPart, StyledText,
+};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_store::now_ms;
 use cofferdam_warden::attachments::outgoing::Outgoing;

@@ -1,7 +1,7 @@
 //! Where a reply goes; the store keeps it as JSON.
 
 use super::wire::{Interaction, Message, Snowflake};
-use cofferdam_chat::PlaceholderRef;
+use cofferdam_chat::outbound::PlaceholderRef;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 

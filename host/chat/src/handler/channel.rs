@@ -3,11 +3,11 @@
 
 use super::ChannelServices;
 use crate::approvals::{ApprovalDisplay, Changing};
-use crate::outbound::{ChannelLimits, SendError, SendingPart};
+use crate::outbound::{ChannelLimits, PlaceholderRef, SendError, SendingPart};
 use crate::runs::UnreachableReason;
 use crate::session_queue::{StopPower, TurnSlot};
 use crate::setup::{ChannelSettings, MenuEntry};
-use crate::{Activity, EditableMessage, PlaceholderRef, ShownActivity, words};
+use crate::{Activity, EditableMessage, ShownActivity, words};
 use cofferdam_core::command::{ControlWord, steer_text, word};
 use cofferdam_core::id::{SessionId, TurnId};
 use cofferdam_store::{AlbumStanding, QueueMode, ReplyPlace, StoreError, Update};

@@ -10,11 +10,11 @@ use super::recent::{self, EarlierFiles};
 use super::sending::ReplySender;
 use super::voice::{refuse_heard, switch_voice, to_be_spoken, transcribe};
 use super::{Channel, ChannelTurn, MessageAction, ResumedTurn, StartDecision, begin_activity};
-use crate::outbound::{FirstMessage, SENDING_PAUSES, deliver, plan};
+use crate::outbound::{SENDING_PAUSES, deliver, plan};
 use crate::runs::{CallingTurn, RunTrigger};
 use crate::session_queue::{RunningTurn, StopResult, Stopping, TurnSlot, Unit};
 use crate::words as said;
-use crate::{Activity, Placeholder, PlaceholderRef, WorkingTurn, attempt};
+use crate::{Activity, Placeholder, WorkingTurn, attempt};
 use cofferdam_agent::turn::words::{nothing_runs, waiting_too};
 use cofferdam_agent::turn::{StepListener, TurnInput};
 use cofferdam_core::command::{ControlWord, word};
@@ -86,8 +86,7 @@ async fn end_stop<C: Channel>(
         StopResult::Nothing => nothing_runs(count_waiting(channel, &stopping.session, None).await?),
     };
     let response = OutgoingResponse::text(said);
-    let reply =
-        NewReply { target: stopping.target, parts: plan(response, C::CHANNEL_LIMITS, FirstMessage::Fresh) };
+    let reply = NewReply { target: stopping.target, parts: plan(response, C::CHANNEL_LIMITS, None) };
     base.store_until_done("store a reply", || base.store.end(&base.channel, &turn, reply.clone())).await
 }
 
@@ -153,14 +152,12 @@ async fn answer<C: Channel>(
         Some(resumed) => resumed.todo(&**channel),
         None => channel.read(&bound.updates, bound.standing),
     };
-    let (target, opening, response) = match todo {
+    let (target, stand_in, response) = match todo {
         MessageAction::Nothing => {
             base.store_until_done("dismiss a turn", || base.store.dismiss(&turn)).await;
             return None;
         }
-        MessageAction::Say(target, text) => {
-            (C::reply_address(&target, None), FirstMessage::Fresh, OutgoingResponse::text(text))
-        }
+        MessageAction::Say(target, text) => (target, None, OutgoingResponse::text(text)),
         MessageAction::Run(asked) => {
             // From here on a person can stop it.
             let (own, sender) = (channel.session(&asked.target), asked.sender.clone());
@@ -195,12 +192,13 @@ async fn answer<C: Channel>(
             let response = attempt((&base.store, &base.store_retry), &turn, &caller, work).await;
             run.end();
             // Before the reply is stored, which says what becomes of what was shown.
-            let (stand_in, opening) = PlaceholderRef::from_shown(shown.end().await);
+            let stand_in = shown.end().await.and_then(|shown| shown.to_ref());
             let response = to_be_spoken(&**channel, (by_voice, &caller.sender), response?).await;
-            (C::reply_address(&target, stand_in), opening, response)
+            (target, stand_in, response)
         }
     };
-    let reply = NewReply { target, parts: plan(response, C::CHANNEL_LIMITS, opening) };
+    let target = C::reply_address(&target, stand_in);
+    let reply = NewReply { target, parts: plan(response, C::CHANNEL_LIMITS, stand_in) };
     let end = || base.store.end_noting(&base.channel, &turn, reply.clone(), noting.clone());
     let reply = base.store_until_done("store a reply", end).await;
     if let (Some(run), Some(_)) = (run, &reply) {

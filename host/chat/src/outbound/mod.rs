@@ -26,7 +26,7 @@ pub use deliver::{
 pub use limits::{ChannelLimits, MediaKind, units};
 pub use markdown::markdown;
 pub use pace::{Pacer, Rate};
-pub use plan::{FirstMessage, MESSAGES_MAX, plan, split_text};
+pub use plan::{MESSAGES_MAX, PlaceholderRef, plan, split_text};
 pub use rich::{SPANS_MAX, Style, StyledSpan, StyledText};
 pub(crate) use split::first_piece;
 pub use spoken::SpeakableText;

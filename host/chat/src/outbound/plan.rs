@@ -11,6 +11,7 @@ use super::{ChannelLimits, FileBundle, SpeakableText, StyledText, markdown};
 use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse};
 use cofferdam_core::text::{about, is_blank};
 use cofferdam_store::NewPart;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Text messages of one answer; what is beyond them is counted in the last one, not sent.
@@ -19,23 +20,26 @@ pub const MESSAGES_MAX: usize = 20;
 /// Said in place of an answer without any content: silence looks like a crash.
 const EMPTY: &str = "The answer is empty.";
 
-/// What the first message of a reply is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FirstMessage {
-    /// A message of its own.
-    Fresh,
-    /// The new text of one that stands already.
-    Standing,
+/// What is to become of the message that stood for an answer, by the platform's number of it, as a
+/// target keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlaceholderRef {
+    /// The first text takes its place.
+    Edit(i64),
+    /// It goes: an edit of it may still be on its way, and would overtake the answer.
+    Delete(i64),
 }
 
-/// The parts of a response for a channel of these channel_limits.
+/// The parts of a response for a channel of these channel_limits. `stand_in` is what stands there
+/// for it already.
 ///
 /// Pieces of which nothing is seen are left out: platforms refuse them. A file that the channel
 /// never takes is told of in the text, and its part says why it is refused.
 pub fn plan(
     response: OutgoingResponse,
     channel_limits: &ChannelLimits,
-    opening: FirstMessage,
+    stand_in: Option<PlaceholderRef>,
 ) -> Vec<NewPart> {
     let mut said = to_rich(response.text.unwrap_or_default(), response.markdown_from);
     let (fits, too_large): (Vec<_>, Vec<_>) =
@@ -47,7 +51,8 @@ pub fn plan(
         bundles(fits.into_iter().map(|file| choose_form(file, channel_limits)).collect(), channel_limits);
 
     let mut parts = Vec::new();
-    let carries_files = opening == FirstMessage::Fresh && response.voice.is_none() && !is_blank(&said.text);
+    let is_edited = matches!(stand_in, Some(PlaceholderRef::Edit(_)));
+    let carries_files = !is_edited && response.voice.is_none() && !is_blank(&said.text);
     match files.first_mut().filter(|_| carries_files) {
         Some(first) if (channel_limits.length)(&said) <= channel_limits.caption_units_max => {
             let said = said.truncate_spans();

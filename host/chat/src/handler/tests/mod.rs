@@ -8,11 +8,11 @@ mod resumed;
 
 use super::*;
 use crate::approvals::{self, ApprovalDisplay, ApprovalService, Changing};
-use crate::outbound::{ChannelLimits, SendError, SendingPart, StyledText};
+use crate::outbound::{ChannelLimits, PlaceholderRef, SendError, SendingPart, StyledText};
 use crate::people::{AccessControl, ConfiguredPeople, PairedPeople, Served};
 use crate::runs::Runs;
 use crate::session_queue::{AlbumWindow, Arrival, RunningTurns, Stop, StopPower, TurnPlaces, Unit};
-use crate::{Activity, EditableMessage, PlaceholderRef};
+use crate::{Activity, EditableMessage};
 use async_trait::async_trait;
 use cofferdam_agent::tools::{ApprovalRequest, CallRequest, OutputKeeper};
 use cofferdam_agent::turn::{

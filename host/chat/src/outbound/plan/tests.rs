@@ -51,15 +51,15 @@ fn line(part: &NewPart) -> String {
     }
 }
 
-fn check_opening(text: &str, list: &[&str], opening: FirstMessage, expected: &[&str]) {
+fn check_opening(text: &str, list: &[&str], stand_in: Option<PlaceholderRef>, expected: &[&str]) {
     let text = Some(text.to_owned());
     let response = OutgoingResponse { text, attachments: files(list), ..OutgoingResponse::default() };
-    let parts: Vec<_> = plan(response, &CHANNEL_LIMITS, opening).iter().map(line).collect();
+    let parts: Vec<_> = plan(response, &CHANNEL_LIMITS, stand_in).iter().map(line).collect();
     assert_eq!(parts, expected);
 }
 
 fn check(text: &str, list: &[&str], expected: &[&str]) {
-    check_opening(text, list, FirstMessage::Fresh, expected);
+    check_opening(text, list, None, expected);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn text_comes_before_voice_before_attachments() {
         attachments: files(&["a=text/plain:1"]),
         ..OutgoingResponse::default()
     };
-    let parts: Vec<_> = plan(response, &CHANNEL_LIMITS, FirstMessage::Fresh).iter().map(line).collect();
+    let parts: Vec<_> = plan(response, &CHANNEL_LIMITS, None).iter().map(line).collect();
     let voice = r#"voice: {"text":"spoken","is_shown":true}"#;
     assert_eq!(parts, ["text: hi", voice, "files: a as Document"]);
 }
@@ -95,7 +95,7 @@ fn a_short_text_goes_with_the_first_files_and_a_long_one_before_them() {
 #[test]
 fn nothing_hangs_on_a_message_that_stands_already() {
     let standing = |text: &str, expected: &[&str]| {
-        check_opening(text, &["a=image/jpeg:1"], FirstMessage::Standing, expected);
+        check_opening(text, &["a=image/jpeg:1"], Some(PlaceholderRef::Edit(1)), expected);
     };
     standing("hi", &["text: hi", "files: a as Photo"]);
     standing("", &["files: a as Photo"]);
@@ -149,7 +149,7 @@ fn what_the_channel_never_takes_is_told_in_the_text() {
         ..OutgoingResponse::default()
     };
     let channel_limits = ChannelLimits { text_units_max: 200, ..CHANNEL_LIMITS };
-    let parts: Vec<_> = plan(response, &channel_limits, FirstMessage::Fresh).iter().map(line).collect();
+    let parts: Vec<_> = plan(response, &channel_limits, None).iter().map(line).collect();
     let told = "text: hi\na (~1KB) is too large to be sent here; files may have ~1KB.";
     assert_eq!(parts, [told, "files: b as Document", "refused: a as Document"]);
 }
@@ -162,14 +162,14 @@ fn an_answer_is_never_silence() {
     check("\u{200b} \u{feff}\u{2060}", &[], &[&empty]);
     let two = OutgoingResponse::text("a\n\n\n\n\n\nb");
     let channel_limits = ChannelLimits { text_units_max: 2, ..CHANNEL_LIMITS };
-    let parts: Vec<_> = plan(two, &channel_limits, FirstMessage::Fresh).iter().map(line).collect();
+    let parts: Vec<_> = plan(two, &channel_limits, None).iter().map(line).collect();
     assert_eq!(parts, ["text: a\n", "text: \nb"]);
 }
 
 #[test]
 fn a_very_long_answer_says_how_much_is_missing() {
     let channel_limits = ChannelLimits { text_units_max: 4, ..CHANNEL_LIMITS };
-    let planned = |text: String| plan(OutgoingResponse::text(text), &channel_limits, FirstMessage::Fresh);
+    let planned = |text: String| plan(OutgoingResponse::text(text), &channel_limits, None);
     let parts = planned("x".repeat(100));
     assert_eq!(parts.len(), MESSAGES_MAX);
     assert_eq!(parts[19].body, "… The answer is too long: 24 more characters are not shown.");
@@ -181,7 +181,7 @@ fn markdown_is_styled_from_where_it_begins_and_nothing_else_is() {
     let planned = |text: &str, markdown_from, channel_limits: &ChannelLimits| -> Vec<_> {
         let text = Some(text.to_owned());
         let response = OutgoingResponse { text, markdown_from, ..OutgoingResponse::default() };
-        plan(response, channel_limits, FirstMessage::Fresh).iter().map(line).collect()
+        plan(response, channel_limits, None).iter().map(line).collect()
     };
     assert_eq!(planned("**b**", None, &CHANNEL_LIMITS), ["text: **b**"]);
     assert_eq!(planned("plain", Some(0), &CHANNEL_LIMITS), ["text: plain"]);
@@ -209,7 +209,6 @@ fn a_caption_keeps_its_styles() {
         attachments: files(&["a=image/jpeg:1"]),
         ..OutgoingResponse::default()
     };
-    let bundle =
-        FileBundle::read(&plan(response, &CHANNEL_LIMITS, FirstMessage::Fresh)[0].body).expect("a bundle");
+    let bundle = FileBundle::read(&plan(response, &CHANNEL_LIMITS, None)[0].body).expect("a bundle");
     assert_eq!(bundle.words().expect("a caption"), markdown("*hi*"));
 }

@@ -8,7 +8,7 @@ use super::rules::AccessRules;
 use super::target::ReplyTarget;
 use super::wire::{Message, RepliedMessage, Snowflake};
 use cofferdam_chat::handler::{
-    self, Author, MessageFacts, NamedUser, RequestFiles, TurnRequest, strip_mention, text_after_mention,
+    self, Author, RequestFiles, TurnRequest, describe_message, strip_mention, text_after_mention,
 };
 use cofferdam_chat::people::SenderReply;
 use cofferdam_core::command::{CommandLine, parse_command, steer_text};
@@ -97,19 +97,15 @@ fn read_words(message: &Message, rules: &AccessRules) -> (String, bool) {
 /// What a model is told of a message besides its words.
 fn about(message: &Message, me: Snowflake) -> Option<String> {
     let somebody =
-        |message: &Message| NamedUser { id: Some(message.author.id), name: message.author.name.clone() };
+        |message: &Message| Author::Person { id: Some(message.author.id), name: message.author.name.clone() };
     let replies_to = match &message.replied {
         RepliedMessage::Message(to) if to.author.id == me => Some((Author::Bot, to.words().to_owned())),
-        RepliedMessage::Message(to) => Some((Author::Other(somebody(to)), to.words().to_owned())),
+        RepliedMessage::Message(to) => Some((somebody(to), to.words().to_owned())),
         RepliedMessage::Unknown | RepliedMessage::Nothing => None,
     };
-    let about = MessageFacts {
-        from: message.guild.map(|_| somebody(message)),
-        replies_to,
-        // Discord does not say whose words they are.
-        forwarded: message.forwarded.clone().map(|text| (String::new(), text)),
-    };
-    about.line()
+    // Discord does not say whose words they are.
+    let forwarded = message.forwarded.clone().map(|text| (String::new(), text));
+    describe_message(message.guild.map(|_| somebody(message)), replies_to, forwarded)
 }
 
 #[cfg(test)]

@@ -2,34 +2,26 @@
 
 use super::bot::BotUser;
 use super::wire::{ChatKind, Message};
-use cofferdam_chat::handler::{Author, MessageFacts, NamedUser};
+use cofferdam_chat::handler::{Author, describe_message};
 
 /// The line about a message; `None` where there is nothing to say.
 pub(super) fn about(message: &Message, me: &BotUser) -> Option<String> {
-    let somebody = |message: &Message| NamedUser {
-        id: message.from.map(|from| from.id),
-        name: message.besides.name.clone(),
-    };
-    let forwarded = message.besides.forwarded.clone();
-    let about = MessageFacts {
-        from: (message.chat.kind == ChatKind::Group).then(|| somebody(message)),
-        replies_to: reply_author(message, me, somebody),
-        forwarded: forwarded.map(|from| (from, message.text.clone())),
-    };
-    about.line()
+    let from = (message.chat.kind == ChatKind::Group).then(|| author_of(message));
+    let forwarded = message.besides.forwarded.clone().map(|from| (from, message.text.clone()));
+    describe_message(from, replied_words(message, me), forwarded)
 }
 
-/// The words that are replied to, if there are any.
-fn reply_author(
-    message: &Message,
-    me: &BotUser,
-    somebody: impl Fn(&Message) -> NamedUser,
-) -> Option<(Author, String)> {
+fn author_of(message: &Message) -> Author {
+    Author::Person { id: message.from.map(|from| from.id), name: message.besides.name.clone() }
+}
+
+/// The words that are replied to, if there are any, and whose they are.
+fn replied_words(message: &Message, me: &BotUser) -> Option<(Author, String)> {
     let replied = message.reply_to.as_deref();
     let text = message.besides.quote.as_deref().or(replied.map(|replied| replied.text.as_str()))?;
     let author = match replied.and_then(|replied| Some((replied.from?.id, replied))) {
         Some((id, _)) if id == me.id => Author::Bot,
-        Some((_, replied)) => Author::Other(somebody(replied)),
+        Some((_, replied)) => author_of(replied),
         None => Author::Unknown,
     };
     Some((author, text.to_owned()))

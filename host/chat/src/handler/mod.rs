@@ -26,7 +26,7 @@ mod tests;
 mod turn;
 mod voice;
 
-pub use about::{Author, MessageFacts, NamedUser};
+pub use about::{Author, describe_message};
 use channel::begin_activity;
 pub use channel::{
     Channel, ChannelTurn, MessageAction, PlatformChannel, RequestFiles, StartDecision, TurnRequest,

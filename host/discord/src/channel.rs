@@ -10,13 +10,15 @@ use super::draft::Draft;
 use super::failure::ApiFailure;
 use super::file::DiscordFile;
 use super::menu::set_menu;
-use super::prepare::{DiscordAction, prepare};
+use super::prepare::prepare;
 use super::route::{self, Route};
 use super::send::CHANNEL_LIMITS;
 use super::target::{ChannelRef, ReplyTarget, first_id_of};
 use super::wire::Message;
 use cofferdam_chat::approvals::{ApprovalDisplay, Changing};
-use cofferdam_chat::handler::{Channel, ChannelServices, ChannelTurn, PlatformChannel, StartDecision};
+use cofferdam_chat::handler::{
+    Channel, ChannelServices, ChannelTurn, MessageAction, PlatformChannel, StartDecision,
+};
 use cofferdam_chat::outbound::{ChannelLimits, PlaceholderRef, SendError, SendingPart};
 use cofferdam_chat::runs::UnreachableReason;
 use cofferdam_chat::setup::{ChannelSettings, MenuEntry};
@@ -40,9 +42,9 @@ impl Channel for DiscordBot {
         &self.base
     }
 
-    fn read(&self, updates: &[Update], _: AlbumStanding) -> DiscordAction {
+    fn read(&self, updates: &[Update], _: AlbumStanding) -> MessageAction<ReplyTarget, DiscordFile> {
         let Some(message) = updates.first().and_then(|update| Message::from_kept(&update.raw)) else {
-            return DiscordAction::Nothing;
+            return MessageAction::Nothing;
         };
         self.base.approvals.names.insert(message.author.id, &message.author.name);
         prepare(message, &self.rules())

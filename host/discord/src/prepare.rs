@@ -8,14 +8,11 @@ use super::rules::AccessRules;
 use super::target::ReplyTarget;
 use super::wire::{Message, RepliedMessage, Snowflake};
 use cofferdam_chat::handler::{
-    self, Author, RequestFiles, TurnRequest, describe_message, strip_mention, text_after_mention,
+    Author, MessageAction, RequestFiles, TurnRequest, describe_message, strip_mention, text_after_mention,
 };
 use cofferdam_chat::people::SenderReply;
 use cofferdam_core::command::{CommandLine, parse_command, steer_text};
 use cofferdam_store::QueueMode;
-
-/// What a message asks for.
-pub(super) type DiscordAction = handler::MessageAction<ReplyTarget, DiscordFile>;
 
 /// Whether a message says that it is for this bot: in private each is, as is each command; in
 /// guilds a mention, a reply to one of the bot's, or anything where the guild is there for that.
@@ -44,9 +41,9 @@ pub(super) fn queue_of(message: &Message, rules: &AccessRules) -> QueueMode {
 }
 
 /// What a message asks for.
-pub(super) fn prepare(message: Message, rules: &AccessRules) -> DiscordAction {
+pub(super) fn prepare(message: Message, rules: &AccessRules) -> MessageAction<ReplyTarget, DiscordFile> {
     if !matches!(rules.admit(&message), SenderReply::Serve(_)) || !is_for_us(&message, rules) {
-        return DiscordAction::Nothing;
+        return MessageAction::Nothing;
     }
     let sender = message.author.id;
     let question = TurnRequest {
@@ -148,9 +145,9 @@ mod tests {
     /// What comes of it: the words of a turn with the number of its files, or who is not answered.
     fn done(fields: Value, rules: &AccessRules) -> String {
         match prepare(message(fields), rules) {
-            DiscordAction::Nothing => "nothing".into(),
-            DiscordAction::Say(_, text) => format!("says {text}"),
-            DiscordAction::Run(asked) => {
+            MessageAction::Nothing => "nothing".into(),
+            MessageAction::Say(_, text) => format!("says {text}"),
+            MessageAction::Run(asked) => {
                 let files = match asked.files {
                     RequestFiles::Own(files) => files.len(),
                     RequestFiles::Replied { files, .. } => files.len() * 10,
@@ -222,7 +219,7 @@ mod tests {
         assert_eq!(done(eve("hi"), &rules_with(all(true))), "nothing");
         assert_eq!(done(eve("<@99> hi"), &rules_with(all(true))), "Turn hi files 0");
         assert_eq!(done(eve("hi"), &rules_with(all(false))), "Turn hi files 0");
-        let DiscordAction::Run(asked) = prepare(message(eve("hi")), &rules_with(all(false))) else {
+        let MessageAction::Run(asked) = prepare(message(eve("hi")), &rules_with(all(false))) else {
             panic!("it runs")
         };
         assert_eq!(asked.profiles, Some(BTreeSet::from(["file-read-only".to_owned()])));
@@ -323,7 +320,7 @@ mod tests {
                 );
                 let line = about(&message, 99).unwrap_or_default();
                 assert!(!line.contains('\n'), "{changed}");
-                let DiscordAction::Run(asked) = prepare(message, &rules) else { continue };
+                let MessageAction::Run(asked) = prepare(message, &rules) else { continue };
                 heard += 1;
                 let author = changed.pointer("/member/user").unwrap_or(&changed["author"]);
                 assert!(author["id"] == "7" && author["bot"] != true, "{changed}");

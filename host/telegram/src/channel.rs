@@ -10,12 +10,12 @@ use super::media::MessageFile;
 use super::menu::set_menus;
 use super::people::{CHANNEL, configured_people};
 use super::placeholder::Draft;
-use super::prepare::{TelegramAction, prepare};
+use super::prepare::prepare;
 use super::send::ReplyTarget;
 use super::upload::CHANNEL_LIMITS;
 use super::wire;
 use cofferdam_chat::approvals::{ApprovalDisplay, Changing};
-use cofferdam_chat::handler::{Channel, ChannelServices, PlatformChannel};
+use cofferdam_chat::handler::{Channel, ChannelServices, MessageAction, PlatformChannel};
 use cofferdam_chat::outbound::{ChannelLimits, PlaceholderRef, SendError, SendingPart};
 use cofferdam_chat::runs::UnreachableReason;
 use cofferdam_chat::setup::{ChannelSettings, MenuEntry};
@@ -45,7 +45,7 @@ impl Channel for TelegramBot {
         &self.base
     }
 
-    fn read(&self, updates: &[Update], standing: AlbumStanding) -> TelegramAction {
+    fn read(&self, updates: &[Update], standing: AlbumStanding) -> MessageAction<ReplyTarget, MessageFile> {
         let messages: Vec<_> = updates.iter().filter_map(message).collect();
         for message in &messages {
             if let Some(from) = message.from {

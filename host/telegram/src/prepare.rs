@@ -9,14 +9,11 @@ use super::mention::next_mention;
 use super::people::AccessRules;
 use super::send::ReplyTarget;
 use super::wire::{ChatKind, Message, MessageContent};
-use cofferdam_chat::handler::{self, RequestFiles, TurnRequest, strip_mention, text_after_mention};
+use cofferdam_chat::handler::{MessageAction, RequestFiles, TurnRequest, strip_mention, text_after_mention};
 use cofferdam_chat::people::SenderReply;
 use cofferdam_chat::words as said;
 use cofferdam_core::command::{CommandLine, parse_command, steer_text};
 use cofferdam_store::{AlbumStanding, QueueMode};
-
-/// What messages of Telegram ask for.
-pub(super) type TelegramAction = handler::MessageAction<ReplyTarget, MessageFile>;
 
 /// To a message whose JSON cannot be read.
 const UNREADABLE: &str = "This message could not be read. Send it again, as plain text or as a file.";
@@ -41,12 +38,12 @@ pub(super) fn prepare(
     mut messages: Vec<Message>,
     standing: AlbumStanding,
     rules: &AccessRules,
-) -> TelegramAction {
+) -> MessageAction<ReplyTarget, MessageFile> {
     messages.sort_by_key(|message| message.message_id);
-    let Some(first) = messages.first() else { return TelegramAction::Nothing };
+    let Some(first) = messages.first() else { return MessageAction::Nothing };
     let group = rules.group(first);
     let SenderReply::Serve(sender) = admit(first, &rules.people.allowed, group.members) else {
-        return TelegramAction::Nothing;
+        return MessageAction::Nothing;
     };
     let target = ReplyTarget::new(first);
     let in_group = first.chat.kind == ChatKind::Group;
@@ -55,13 +52,13 @@ pub(super) fn prepare(
         && standing == AlbumStanding::First
         && !messages.iter().any(|message| is_for_us(message, rules))
     {
-        return TelegramAction::Nothing;
+        return MessageAction::Nothing;
     }
     match &first.content {
         MessageContent::Usable => {}
-        MessageContent::Service => return TelegramAction::Nothing,
-        MessageContent::Unknown(kind) => return TelegramAction::Say(target, unused_kind(kind)),
-        MessageContent::Unreadable => return TelegramAction::Say(target, UNREADABLE.into()),
+        MessageContent::Service => return MessageAction::Nothing,
+        MessageContent::Unknown(kind) => return MessageAction::Say(target, unused_kind(kind)),
+        MessageContent::Unreadable => return MessageAction::Say(target, UNREADABLE.into()),
     }
     let captioned = messages.iter().find(|message| !message.text.is_empty()).unwrap_or(first);
     let own: Vec<MessageFile> = messages.iter().filter_map(|message| message.media.clone()).collect();
@@ -82,10 +79,10 @@ pub(super) fn prepare(
     if standing == AlbumStanding::Late {
         let notice = if captioned.text.is_empty() { said::LATE_PART } else { said::LATE_CAPTION };
         prepared.notices.push(notice.to_owned());
-        return TelegramAction::Run(Box::new(prepared));
+        return MessageAction::Run(Box::new(prepared));
     }
     let words = match read_intent(captioned, &rules.me) {
-        MessageIntent::ForAnother if in_group => return TelegramAction::Nothing,
+        MessageIntent::ForAnother if in_group => return MessageAction::Nothing,
         // Nobody else is there to be meant.
         MessageIntent::ForAnother => (captioned.text.clone(), true),
         MessageIntent::Command(text) => (text, true),
@@ -212,7 +209,7 @@ mod tests {
         message(json!({ "id": -5, "type": "supergroup" }), fields)
     }
 
-    fn run(messages: Vec<Message>, standing: AlbumStanding) -> TelegramAction {
+    fn run(messages: Vec<Message>, standing: AlbumStanding) -> MessageAction<ReplyTarget, MessageFile> {
         prepare(messages, standing, &rules())
     }
 
@@ -222,9 +219,9 @@ mod tests {
 
     fn text_under(message: Message, rules: &AccessRules) -> Option<String> {
         match prepare(vec![message], AlbumStanding::First, rules) {
-            TelegramAction::Run(prepared) => Some(prepared.text),
-            TelegramAction::Say(_, text) => Some(format!("say: {text}")),
-            TelegramAction::Nothing => None,
+            MessageAction::Run(prepared) => Some(prepared.text),
+            MessageAction::Say(_, text) => Some(format!("say: {text}")),
+            MessageAction::Nothing => None,
         }
     }
 
@@ -345,7 +342,7 @@ mod tests {
         let profiles = Some(BTreeSet::from(["p".to_owned()]));
         let open =
             rules_with(Group { members: GroupMembers::All, profiles: profiles.clone(), ..Group::default() });
-        let TelegramAction::Run(turn) =
+        let MessageAction::Run(turn) =
             prepare(vec![from(8, json!({ "text": "/x" }))], AlbumStanding::First, &open)
         else {
             panic!("no turn")
@@ -365,7 +362,7 @@ mod tests {
             fields
         };
         let command = sent_on(json!({ "document": document("d"), "caption": "/x" }));
-        let TelegramAction::Run(turn) = run(vec![private(command.clone())], AlbumStanding::First) else {
+        let MessageAction::Run(turn) = run(vec![private(command.clone())], AlbumStanding::First) else {
             panic!("no turn")
         };
         assert!(matches!(&turn.files, RequestFiles::Own(files) if files.len() == 1), "its file is there");
@@ -379,7 +376,7 @@ mod tests {
     fn a_mention_takes_the_file_that_it_replies_to() {
         let photo = json!({ "message_id": 2, "from": { "id": 8 }, "document": document("old") });
         let asked = json!({ "text": "@our_bot what is this?", "reply_to_message": photo });
-        let TelegramAction::Run(turn) = run(vec![group(asked)], AlbumStanding::First) else {
+        let MessageAction::Run(turn) = run(vec![group(asked)], AlbumStanding::First) else {
             panic!("no turn")
         };
         assert!(matches!(turn.files, RequestFiles::Replied { files, .. } if files[0].name == "old"));
@@ -392,7 +389,7 @@ mod tests {
                 json!({ "message_id": id, "document": document(&format!("d{id}")), "caption": caption, "media_group_id": "g" }),
             )
         };
-        let TelegramAction::Run(turn) =
+        let MessageAction::Run(turn) =
             run(vec![part(9, "second"), part(8, ""), part(10, "")], AlbumStanding::First)
         else {
             panic!("no turn")
@@ -408,12 +405,12 @@ mod tests {
             group(json!({ "document": document("d"), "caption": caption, "media_group_id": "g" }))
         };
         for (caption, notice) in [("/x", said::LATE_CAPTION), ("", said::LATE_PART)] {
-            let TelegramAction::Run(turn) = run(vec![part(caption)], AlbumStanding::Late) else {
+            let MessageAction::Run(turn) = run(vec![part(caption)], AlbumStanding::Late) else {
                 panic!("no turn")
             };
             assert_eq!((turn.text.as_str(), turn.notices), ("", vec![notice.to_owned()]));
         }
-        assert_eq!(run(vec![part("")], AlbumStanding::First), TelegramAction::Nothing);
+        assert_eq!(run(vec![part("")], AlbumStanding::First), MessageAction::Nothing);
     }
 
     #[test]
@@ -421,7 +418,7 @@ mod tests {
         let replied = json!({ "message_id": 2, "chat": { "id": 7, "type": "private" }, "from": { "id": 7, "is_bot": false },
             "document": document("old"), "media_group_id": "g" });
         let files = |fields: Value| match run(vec![private(fields)], AlbumStanding::First) {
-            TelegramAction::Run(turn) => turn.files,
+            MessageAction::Run(turn) => turn.files,
             other => panic!("{other:?}"),
         };
         let RequestFiles::Replied { files: replied_to, album } =
@@ -446,7 +443,7 @@ mod tests {
         nobody.people.allowed.clear();
         assert_eq!(
             prepare(vec![private(json!({ "text": "x" }))], AlbumStanding::First, &nobody),
-            TelegramAction::Nothing
+            MessageAction::Nothing
         );
     }
 }

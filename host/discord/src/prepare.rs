@@ -52,8 +52,7 @@ pub(super) fn prepare(message: Message, rules: &AccessRules) -> MessageAction<Re
         power: rules.people.stop_power(sender),
         queue: queue_of(&message, rules),
         text: String::new(),
-        files: RequestFiles::Own(message.files.clone()),
-        album: None,
+        files: RequestFiles::new(message.files.clone(), None),
         // What is sent on was said by somebody else.
         is_voice: message.is_voice && message.forwarded.is_none(),
         notices: Vec::new(),
@@ -62,12 +61,10 @@ pub(super) fn prepare(message: Message, rules: &AccessRules) -> MessageAction<Re
     };
     let words = read_words(&message, rules);
     let replied = match message.replied {
-        RepliedMessage::Message(to) if !to.files.is_empty() => {
-            Some(RequestFiles::Replied { files: to.files, album: None })
-        }
-        _ => None,
+        RepliedMessage::Message(to) => to.files,
+        RepliedMessage::Nothing | RepliedMessage::Unknown => Vec::new(),
     };
-    question.into_action(words, replied, rules.people.may_begin_anew(sender))
+    question.into_action(words, (replied, None), rules.people.may_begin_anew(sender))
 }
 
 /// The words of a message, and whether they are a command.
@@ -148,10 +145,7 @@ mod tests {
             MessageAction::Nothing => "nothing".into(),
             MessageAction::Say(_, text) => format!("says {text}"),
             MessageAction::Run(asked) => {
-                let files = match asked.files {
-                    RequestFiles::Own(files) => files.len(),
-                    RequestFiles::Replied { files, .. } => files.len() * 10,
-                };
+                let files = asked.files.own.len() + asked.files.replied.len() * 10;
                 format!("{:?} {} files {files}", asked.queue, asked.text)
             }
         }

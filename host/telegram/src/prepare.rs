@@ -68,8 +68,7 @@ pub(super) fn prepare(
         power: rules.people.stop_power(sender),
         queue: queue_of_all(&messages, rules),
         text: String::new(),
-        files: RequestFiles::Own(own),
-        album: first.album(),
+        files: RequestFiles::new(own, first.album()),
         // What is sent on was said by somebody else.
         is_voice: first.is_voice && first.besides.forwarded.is_none(),
         notices: Vec::new(),
@@ -90,10 +89,9 @@ pub(super) fn prepare(
     };
     // Words are about what they reply to. What is sent on has none of its sender's own.
     let uses_replied = captioned.besides.forwarded.is_none();
-    let replied = first.reply_to.as_ref().filter(|_| uses_replied).and_then(|message| {
-        Some(RequestFiles::Replied { files: vec![message.media.clone()?], album: message.album() })
-    });
-    prepared.into_action(words, replied, rules.people.may_begin_anew(sender))
+    let replied = first.reply_to.as_ref().filter(|_| uses_replied);
+    let replied = replied.and_then(|message| Some((vec![message.media.clone()?], message.album())));
+    prepared.into_action(words, replied.unwrap_or_default(), rules.people.may_begin_anew(sender))
 }
 
 /// How the parts of a message want to be taken: as any of them says.
@@ -365,7 +363,7 @@ mod tests {
         let MessageAction::Run(turn) = run(vec![private(command.clone())], AlbumStanding::First) else {
             panic!("no turn")
         };
-        assert!(matches!(&turn.files, RequestFiles::Own(files) if files.len() == 1), "its file is there");
+        assert_eq!((turn.files.own.len(), turn.files.replied.len()), (1, 0), "its file is there");
         assert_eq!(turn.text, "");
         assert!(turn.about.expect("marked").contains(r#""forwarded":{"from":"Eve","text":"/x"}"#));
         assert_eq!(text_of(group(command)), None);
@@ -379,7 +377,7 @@ mod tests {
         let MessageAction::Run(turn) = run(vec![group(asked)], AlbumStanding::First) else {
             panic!("no turn")
         };
-        assert!(matches!(turn.files, RequestFiles::Replied { files, .. } if files[0].name == "old"));
+        assert_eq!(turn.files.replied[0].name, "old");
     }
 
     #[test]
@@ -394,7 +392,8 @@ mod tests {
         else {
             panic!("no turn")
         };
-        let RequestFiles::Own(files) = &turn.files else { panic!("files of another message") };
+        assert!(turn.files.replied.is_empty(), "files of another message");
+        let files = &turn.files.own;
         assert_eq!(files.iter().map(|file| file.name.as_str()).collect::<Vec<_>>(), ["d8", "d9", "d10"]);
         assert_eq!((turn.text.as_str(), turn.target.reply_to), ("second", Some(8)));
     }
@@ -421,20 +420,18 @@ mod tests {
             MessageAction::Run(turn) => turn.files,
             other => panic!("{other:?}"),
         };
-        let RequestFiles::Replied { files: replied_to, album } =
-            files(json!({ "text": "/x", "reply_to_message": replied }))
-        else {
-            panic!("own files")
-        };
+        let RequestFiles { own, album, replied: replied_to, replied_album } =
+            files(json!({ "text": "/x", "reply_to_message": replied }));
+        assert_eq!((own, album), (vec![], None));
         assert_eq!((replied_to[0].name.as_str(), replied_to[0].message_id), ("old", Some(2)));
-        assert_eq!(album.as_deref(), Some("7/0/7/g"));
+        assert_eq!(replied_album.as_deref(), Some("7/0/7/g"));
         let words = files(json!({ "text": "what is this?", "reply_to_message": replied }));
-        assert!(matches!(words, RequestFiles::Replied { files, .. } if files[0].name == "old"));
+        assert_eq!(words.replied[0].name, "old");
         let origin = json!({ "type": "user", "sender_user": { "id": 8, "first_name": "Eve" } });
         let sent_on = json!({ "text": "x", "reply_to_message": replied, "forward_origin": origin });
-        assert_eq!(files(sent_on), RequestFiles::Own(vec![]));
+        assert_eq!(files(sent_on), RequestFiles::new(vec![], None));
         let own = files(json!({ "document": document("new"), "caption": "/x", "reply_to_message": replied }));
-        assert!(matches!(own, RequestFiles::Own(files) if files.len() == 1 && files[0].name == "new"));
+        assert!(own.own.len() == 1 && own.own[0].name == "new" && own.replied.is_empty());
     }
 
     #[test]

@@ -200,8 +200,6 @@ pub struct TurnRequest<T, F> {
     pub text: String,
     /// The files that it is about.
     pub files: RequestFiles<F>,
-    /// The album that it is.
-    pub album: Option<String>,
     /// Whether it is something said, its first file being the voice; never what somebody else said.
     pub is_voice: bool,
     /// Lines that its sender must read with the answer.
@@ -214,48 +212,52 @@ pub struct TurnRequest<T, F> {
 
 impl<T, F: SentFile> TurnRequest<T, F> {
     /// The question with its words, which are a command or not. `replied` are the files of the
-    /// message that it is about; its own go before them. `may_begin_anew` says whether its sender
-    /// may have the conversation forgotten.
+    /// message that it is about, and the album of that; its own go before them. `may_begin_anew`
+    /// says whether its sender may have the conversation forgotten.
     pub fn into_action(
         mut self,
         (text, is_command): (String, bool),
-        replied: Option<RequestFiles<F>>,
+        replied: (Vec<F>, Option<String>),
         may_begin_anew: bool,
     ) -> MessageAction<T, F> {
         let steered = steer_text(&text).filter(|_| is_command).map(str::to_owned);
         let steers = steered.is_some();
         // Whether it finds a turn to be said to or becomes one, its words are what follows.
         self.text = steered.unwrap_or(text);
-        if let Some(files) = replied.filter(|_| self.files.is_empty()) {
-            self.files = files;
+        if self.files.own.is_empty() {
+            (self.files.replied, self.files.replied_album) = replied;
         }
         if word(&self.text) == Some(ControlWord::New) && !may_begin_anew {
             return MessageAction::Say(self.target, words::NOT_YOURS_TO_FORGET.into());
         }
-        if steers && self.text.is_empty() && self.files.is_empty() {
+        if steers && self.text.is_empty() && self.files.all().is_empty() {
             return MessageAction::Say(self.target, words::STEER_WHAT.into());
         }
         MessageAction::Run(Box::new(self))
     }
 }
 
-/// Where the files of a message are.
-#[derive(Debug, PartialEq)]
-pub enum RequestFiles<F> {
-    /// In itself.
-    Own(Vec<F>),
-    /// In the message that it replies to.
-    Replied {
-        /// The files of that message.
-        files: Vec<F>,
-        /// The album that it is part of, which is then meant as a whole.
-        album: Option<String>,
-    },
+/// The files of one message.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RequestFiles<F> {
+    /// Those that came with it.
+    pub own: Vec<F>,
+    /// The album that it is.
+    pub album: Option<String>,
+    /// In place of them, those of the message that it replies to.
+    pub replied: Vec<F>,
+    /// The album that this one is part of, which is then meant as a whole.
+    pub replied_album: Option<String>,
 }
 
 impl<F: SentFile> RequestFiles<F> {
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        matches!(self, Self::Own(own) if own.is_empty())
+    /// Those of a message, which is perhaps an album.
+    pub fn new(own: Vec<F>, album: Option<String>) -> Self {
+        Self { own, album, replied: Vec::new(), replied_album: None }
+    }
+
+    /// All of them, in order.
+    pub fn all(&self) -> Vec<F> {
+        [self.own.as_slice(), &self.replied].concat()
     }
 }

@@ -294,7 +294,7 @@ fn stop_request<C: Channel>(channel: &C, update: &Update) -> Option<Stopping> {
         return None;
     };
     let stops = word(&asked.text) == Some(ControlWord::Cancel);
-    if !stops || asked.queue != QueueMode::Turn || asked.album.is_some() {
+    if !stops || asked.queue != QueueMode::Turn || asked.files.album.is_some() {
         return None;
     }
     let (session, target) = (channel.session(&asked.target), C::reply_address(&asked.target, None));

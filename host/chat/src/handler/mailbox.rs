@@ -2,8 +2,8 @@
 //! They keep their place in the queue, where they are found to be answered, or are answered when
 //! the turn came to its end first.
 
-use super::files::{ReceivedFiles, fetch_files, find_files};
-use super::{Channel, ChannelTurn, MessageAction, recent};
+use super::files::{complete_files, fetch_files};
+use super::{Channel, ChannelTurn, MessageAction, RequestFiles, recent};
 use async_trait::async_trait;
 use cofferdam_agent::turn::{Steering, SteeringMessage, StepListener};
 use cofferdam_core::id::TurnId;
@@ -19,7 +19,7 @@ pub(super) struct Mailbox<C: Channel> {
     /// Whose turn it is; nobody else's words are said to it.
     pub(super) sender: String,
     /// What the turn began with.
-    pub(super) question: ReceivedFiles<C::File>,
+    pub(super) question: RequestFiles<C::File>,
     /// Told of the files that come in.
     pub(super) progress: Arc<dyn StepListener>,
 }
@@ -35,11 +35,11 @@ impl<C: Channel> Steering for Mailbox<C> {
                 // What was sent after it is heard after it.
                 return None;
             }
-            let Some(asked) = self.read(&updates).filter(|asked| self.is_to_it(asked)) else { continue };
-            let came = find_files(&*self.channel, &asked).await?;
-            let noting = recent::to_note(&*self.channel, &asked, &came, Some(&self.question)).await?;
+            let Some(mut asked) = self.read(&updates).filter(|asked| self.is_to_it(asked)) else { continue };
+            complete_files(&*self.channel, &mut asked).await?;
+            let noting = recent::to_note(&*self.channel, &asked, Some(&self.question)).await?;
             let limits = base.limits.with_room_beside(held);
-            let attachments = fetch_files(&self.channel, came.files(), &limits, &*self.progress).await;
+            let attachments = fetch_files(&self.channel, asked.files.all(), &limits, &*self.progress).await;
             let text = [asked.about, Some(asked.text)].into_iter().flatten().collect::<Vec<_>>().join("\n");
             let updates = updates.iter().map(|update| update.update_id).collect();
             let taking = TakeUpRequest { channel: base.channel.clone(), updates, noting };
@@ -90,11 +90,11 @@ impl<C: Channel> Mailbox<C> {
     /// turn had, and now their number is known.
     async fn files_again(&self, updates: &[Update]) -> Attachments {
         let channel = &self.channel;
-        let came = match self.read(updates) {
-            Some(asked) => find_files(&**channel, &asked).await,
+        let files = match self.read(updates) {
+            Some(mut asked) => complete_files(&**channel, &mut asked).await.map(|()| asked.files.all()),
             None => None,
         };
-        let files = came.map(|came| came.files()).unwrap_or_default();
+        let files = files.unwrap_or_default();
         fetch_files(channel, files, &channel.base().limits, &*self.progress).await
     }
 }

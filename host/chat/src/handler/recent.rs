@@ -2,8 +2,8 @@
 //! and fetching them again for a tool that asks, or for a turn that goes on with a message that
 //! failed. The platform keeps the bytes; here is only what to ask for them by.
 
-use super::files::{ReceivedFiles, fetch_files};
-use super::{Channel, ChannelTurn};
+use super::files::fetch_files;
+use super::{Channel, ChannelTurn, RequestFiles};
 use async_trait::async_trait;
 use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_store::{NewRecent, RecentFiles};
@@ -41,10 +41,9 @@ impl<F> Default for NotedFiles<F> {
 pub(super) async fn to_note<C: Channel>(
     channel: &C,
     asked: &ChannelTurn<C>,
-    came: &ReceivedFiles<C::File>,
-    question: Option<&ReceivedFiles<C::File>>,
+    question: Option<&RequestFiles<C::File>>,
 ) -> Option<Option<NewRecent>> {
-    let base = channel.base();
+    let (base, came) = (channel.base(), &asked.files);
     // Where nothing is remembered, nothing is retried.
     let is_retried = base.runner.has_memory();
     if came.own.is_empty() && (came.replied.is_empty() || !is_retried) {
@@ -71,8 +70,8 @@ pub(super) async fn to_note<C: Channel>(
 
 impl<F: SentFile> NotedFiles<F> {
     /// The same after a message.
-    pub(super) fn add_message(self, came: &ReceivedFiles<F>) -> Self {
-        let ReceivedFiles { own, replied, album } = came;
+    pub(super) fn add_message(self, came: &RequestFiles<F>) -> Self {
+        let RequestFiles { own, replied, album, .. } = came;
         let noted = if own.is_empty() {
             Self { before: [replied, self.before.as_slice()].concat(), ..self }
         } else if album.is_some() && self.album == *album {
@@ -84,7 +83,7 @@ impl<F: SentFile> NotedFiles<F> {
         noted.truncate()
     }
 
-    pub(super) fn has(&self, came: &ReceivedFiles<F>) -> bool {
+    pub(super) fn has(&self, came: &RequestFiles<F>) -> bool {
         let mut all = came.own.iter().chain(&came.replied);
         all.all(|file| self.files.contains(file) || self.before.contains(file))
     }

@@ -75,10 +75,10 @@ impl ResumedTurn {
             power: StopPower::Served,
             queue: QueueMode::Turn,
             text: self.text(),
-            files: RequestFiles::Own(
+            files: RequestFiles::new(
                 own.and_then(|files| serde_json::from_str(files).ok()).unwrap_or_default(),
+                None,
             ),
-            album: None,
             is_voice: false,
             notices: Vec::new(),
             about: Some(self.about()),

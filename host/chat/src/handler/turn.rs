@@ -3,7 +3,7 @@
 //! At every point a crash leaves either the turn to be run again or the reply to be sent; never
 //! both, never neither.
 
-use super::files::{ReceivedFiles, fetch_files, find_files};
+use super::files::{complete_files, fetch_files};
 use super::incoming::stopped_before;
 use super::mailbox::Mailbox;
 use super::recent::{self, EarlierFiles};
@@ -158,7 +158,7 @@ async fn answer<C: Channel>(
             return None;
         }
         MessageAction::Say(target, text) => (target, None, OutgoingResponse::text(text)),
-        MessageAction::Run(asked) => {
+        MessageAction::Run(mut asked) => {
             // From here on a person can stop it.
             let (own, sender) = (channel.session(&asked.target), asked.sender.clone());
             let run = &*run.insert(Arc::new(base.running.begin(own, sender, &base.stop)));
@@ -174,8 +174,8 @@ async fn answer<C: Channel>(
             let target = asked.target.clone();
             let shown = (Activity::Typing, Some(slot.clone()));
             alive.get_or_insert_with(|| begin_activity(channel, &target, shown));
-            let came = find_files(&**channel, &asked).await?;
-            noting = recent::to_note(&**channel, &asked, &came, None).await?;
+            complete_files(&**channel, &mut asked).await?;
+            noting = recent::to_note(&**channel, &asked, None).await?;
             // It is bound, and runs at the next start.
             tokio::select! {
                 () = base.stop.soon.cancelled() => return None,
@@ -188,7 +188,7 @@ async fn answer<C: Channel>(
             let caller = caller::<C>(&asked);
             let by_voice = asked.is_voice.then(|| channel.session(&asked.target));
             let meanwhile = (shown.progress(), slot, run.clone());
-            let work = run_turn((channel.clone(), turn.clone()), (*asked, came, resumed), meanwhile);
+            let work = run_turn((channel.clone(), turn.clone()), (*asked, resumed), meanwhile);
             let response = attempt((&base.store, &base.store_retry), &turn, &caller, work).await;
             run.end();
             // Before the reply is stored, which says what becomes of what was shown.
@@ -246,7 +246,7 @@ async fn find_conversation<C: Channel>(channel: &C, session: &SessionId, updates
 /// request of its own.
 async fn run_turn<C: Channel>(
     (channel, id): (Arc<C>, TurnId),
-    (mut asked, came, resumed): (ChannelTurn<C>, ReceivedFiles<C::File>, Option<ResumedTurn>),
+    (mut asked, resumed): (ChannelTurn<C>, Option<ResumedTurn>),
     (progress, slot, run): (Arc<dyn StepListener>, Arc<TurnSlot>, Arc<RunningTurn>),
 ) -> Option<OutgoingResponse> {
     let base = channel.base();
@@ -254,12 +254,12 @@ async fn run_turn<C: Channel>(
     if let Some(said) = switch_voice(&*channel, (&session, &caller.sender), &asked.text).await {
         return Some(said);
     }
-    let files = came.files();
+    let files = asked.files.all();
     let mailbox = Mailbox {
         channel: channel.clone(),
         turn: id.clone(),
         sender: caller.sender.clone(),
-        question: came,
+        question: asked.files.clone(),
         progress: progress.clone(),
     };
     let earlier = EarlierFiles::new(channel.clone(), &asked);

@@ -178,13 +178,10 @@ impl Channel for Paper {
             return MessageAction::Nothing;
         };
         let own: Vec<_> = letters.iter().filter_map(|letter| letter.sheet.clone()).collect();
-        let files = match &first.replies_to {
-            Some(to) if own.is_empty() => match to.sheet.clone() {
-                Some(file) => RequestFiles::Replied { files: vec![file], album: to.album.clone() },
-                None => RequestFiles::Own(own),
-            },
-            _ => RequestFiles::Own(own),
-        };
+        let mut files = RequestFiles::new(own, first.album.clone());
+        if let Some(to) = first.replies_to.as_ref().filter(|_| files.own.is_empty()) {
+            (files.replied, files.replied_album) = (to.sheet.iter().cloned().collect(), to.album.clone());
+        }
         MessageAction::Run(Box::new(TurnRequest {
             target: first.room.clone(),
             sender: first.from.clone(),
@@ -192,7 +189,6 @@ impl Channel for Paper {
             queue: queue(first),
             text: steer_text(&first.text).unwrap_or(&first.text).to_owned(),
             files,
-            album: first.album.clone(),
             is_voice: false,
             notices: Vec::new(),
             about: None,

@@ -1,6 +1,6 @@
 //! What is noted of files, message by message.
 
-use super::super::files::ReceivedFiles;
+use super::super::RequestFiles;
 use super::super::recent::{NOTED_MAX, NotedFiles, read};
 use super::Sheet;
 use cofferdam_store::RecentFiles;
@@ -17,8 +17,8 @@ fn all(ids: &[i64]) -> Vec<Sheet> {
     ids.iter().copied().map(sheet).collect()
 }
 
-fn own(ids: &[i64], album: Option<&str>) -> ReceivedFiles<Sheet> {
-    ReceivedFiles { own: all(ids), replied: Vec::new(), album: album.map(str::to_owned) }
+fn own(ids: &[i64], album: Option<&str>) -> RequestFiles<Sheet> {
+    RequestFiles::new(all(ids), album.map(str::to_owned))
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn files_of_earlier_messages_are_noted_behind_the_latest_each_once() {
     check(&noted, &[11, 13, 14], &[1]);
     let noted = noted.add_message(&own(&[21], Some("b")));
     check(&noted, &[21], &[11, 13, 14, 1]);
-    let noted = noted.add_message(&ReceivedFiles { replied: all(&[9, 13]), ..own(&[], None) });
+    let noted = noted.add_message(&RequestFiles { replied: all(&[9, 13]), ..own(&[], None) });
     check(&noted, &[21], &[9, 13, 11, 14, 1]);
     assert_eq!(noted.album.as_deref(), Some("b"));
     let many = (100..300).fold(noted, |noted, n| noted.add_message(&own(&[n], None)));

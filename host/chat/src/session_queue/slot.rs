@@ -29,19 +29,10 @@ impl TurnPlaces {
 
     /// Notes that a reply is being sent, which may take long and needs no place, until this is
     /// dropped.
-    pub fn begin_sending(&self) -> SendingReply<'_> {
-        self.left.fetch_add(1, Ordering::Relaxed);
-        SendingReply(self)
-    }
-}
-
-/// A reply that is being sent.
-#[derive(Debug)]
-pub struct SendingReply<'a>(&'a TurnPlaces);
-
-impl Drop for SendingReply<'_> {
-    fn drop(&mut self) {
-        self.0.left.fetch_sub(1, Ordering::Relaxed);
+    pub fn begin_sending(self: &Arc<Self>) -> Arc<TurnSlot> {
+        let slot = TurnSlot::new(self);
+        slot.leave();
+        slot
     }
 }
 

@@ -3,10 +3,7 @@
 //! that still arrives before its turn runs.
 
 use crate::session_queue::TurnSlot;
-use cofferdam_core::id::SessionId;
-use cofferdam_core::lock::lock;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
@@ -89,35 +86,12 @@ where
     }
 }
 
-/// The signs for albums that are still arriving: no turn runs yet, and the person who sends one
-/// sees nothing else of it. There is one a session at most, so no more than queues; it goes on as
-/// that of the turn.
-#[derive(Default)]
-pub struct ArrivingAlbums(Mutex<HashMap<SessionId, WorkingTurn>>);
-
 /// A sign, and the place among the turns that are worked on at once that its turn takes.
 pub struct WorkingTurn {
     /// The place.
     pub slot: Arc<TurnSlot>,
     /// The sign.
     pub alive: ShownActivity,
-}
-
-impl ArrivingAlbums {
-    /// Shows one for a session, unless one is shown already.
-    pub fn show(&self, session: &SessionId, begin: impl FnOnce() -> Option<WorkingTurn>) {
-        let mut signs = lock(&self.0);
-        if !signs.contains_key(session)
-            && let Some(sign) = begin()
-        {
-            signs.insert(session.clone(), sign);
-        }
-    }
-
-    /// The sign of a session whose work begins.
-    pub fn take(&self, session: &SessionId) -> Option<WorkingTurn> {
-        lock(&self.0).remove(session)
-    }
 }
 
 #[cfg(test)]

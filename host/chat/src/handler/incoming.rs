@@ -5,17 +5,18 @@ use super::{Channel, ChannelServices, MessageAction, ResumedTurn, begin_activity
 use crate::session_queue::{
     Arrival, STOPS_AT_ONCE_MAX, SessionQueues, StopResult, Stopping, TurnWorker, Unit,
 };
-use crate::{Activity, ArrivingAlbums, WorkingTurn};
+use crate::{Activity, WorkingTurn};
 use async_trait::async_trait;
 use cofferdam_core::command::{ControlWord, word};
 use cofferdam_core::id::SessionId;
+use cofferdam_core::lock::lock;
 use cofferdam_store::{
     AlbumStanding, BoundTurn, LeftWork, NewUpdate, PersistResult, QueueMode, QueuedUpdate, StoreError,
     StoredReply, Update, UpdateFate, node_of,
 };
 use futures_util::FutureExt;
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
@@ -28,7 +29,7 @@ const GRACE: Duration = Duration::from_secs(5);
 pub fn queues<C: Channel>(channels: watch::Receiver<Arc<C>>) -> SessionQueues {
     let base = channels.borrow().base().clone();
     SessionQueues {
-        worker: Arc::new(LaneWorker { channels, signs: ArrivingAlbums::default() }),
+        worker: Arc::new(LaneWorker { channels, signs: Mutex::default() }),
         store: base.store,
         channel: base.channel,
         running: base.running,
@@ -42,7 +43,10 @@ pub fn queues<C: Channel>(channels: watch::Receiver<Arc<C>>) -> SessionQueues {
 /// Does the work of the queues, as the channel of the moment.
 struct LaneWorker<C> {
     channels: watch::Receiver<Arc<C>>,
-    signs: ArrivingAlbums,
+    /// The signs for albums that are still arriving: no turn runs yet, and the person who sends one
+    /// sees nothing else of it. There is one a session at most, so no more than queues; it goes on
+    /// as that of the turn.
+    signs: Mutex<HashMap<SessionId, WorkingTurn>>,
 }
 
 #[async_trait]
@@ -52,7 +56,7 @@ impl<C: Channel> TurnWorker for LaneWorker<C> {
         let sign = match unit {
             // It is answered beside the album that may be arriving.
             Unit::Stop(..) => None,
-            Unit::Reply(_) | Unit::Bound(_) | Unit::Message(_) => self.signs.take(session),
+            Unit::Reply(_) | Unit::Bound(_) | Unit::Message(_) => lock(&self.signs).remove(session),
         };
         turn::work(channel, (session, unit), sign).await;
     }
@@ -63,13 +67,15 @@ impl<C: Channel> TurnWorker for LaneWorker<C> {
     }
 
     fn show_arriving(&self, session: &SessionId, target: &str) {
-        self.signs.show(session, || {
-            let channel = self.channels.borrow();
-            let slot = channel.base().slot();
-            let shown = (Activity::Typing, Some(slot.clone()));
-            let alive = begin_activity(&*channel, &C::target(target)?, shown);
-            Some(WorkingTurn { slot, alive })
-        });
+        let mut signs = lock(&self.signs);
+        if signs.contains_key(session) {
+            return;
+        }
+        let Some(target) = C::target(target) else { return };
+        let channel = self.channels.borrow();
+        let slot = channel.base().slot();
+        let alive = begin_activity(&*channel, &target, (Activity::Typing, Some(slot.clone())));
+        signs.insert(session.clone(), WorkingTurn { slot, alive });
     }
 }
 

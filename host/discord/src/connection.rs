@@ -28,12 +28,16 @@ const KEEPS_SESSION: u16 = 4900;
 /// Between two heartbeats at least, also where hello says less.
 const INTERVAL_MIN: Duration = Duration::from_millis(20);
 
-/// What a connection begins with.
-pub(super) enum SessionStart<'a> {
-    /// A new session, with these intents.
-    Identify(u64),
-    /// The session goes on.
-    Resume(&'a StreamPosition),
+/// What begins a session, with these intents.
+pub(super) fn identify(token: &BotToken, intents: u64) -> Value {
+    json!({ "op": 2, "d": {
+        "token": token.reveal(), "intents": intents, "compress": false,
+        "properties": { "os": "linux", "browser": "cofferdam", "device": "cofferdam" } } })
+}
+
+/// What a session goes on with.
+pub(super) fn resume(token: &BotToken, at: &StreamPosition) -> Value {
+    json!({ "op": 6, "d": { "token": token.reveal(), "session_id": at.session, "seq": at.number } })
 }
 
 /// How a connection has ended.
@@ -52,7 +56,6 @@ pub(super) enum ConnectionEnd {
 /// A connection that is up.
 pub(super) struct Connection<'a> {
     pub(super) socket: Socket,
-    pub(super) token: &'a BotToken,
     /// The number of the last event that was taken; negative before the first.
     pub(super) taken: &'a AtomicI64,
     pub(super) events: mpsc::Sender<GatewayEvent>,
@@ -68,9 +71,9 @@ struct AwaitedSigns {
 }
 
 impl Connection<'_> {
-    /// Speaks until the end. `beat` is told of each sign of life that came.
-    pub(super) async fn run(mut self, begin: SessionStart<'_>, beat: impl Fn()) -> ConnectionEnd {
-        let Err(ended) = self.speak(begin, beat).await;
+    /// Speaks until the end, after hello `first`. `beat` is told of each sign of life that came.
+    pub(super) async fn run(mut self, first: Value, beat: impl Fn()) -> ConnectionEnd {
+        let Err(ended) = self.speak(&first, beat).await;
         let close = match &ended {
             ConnectionEnd::Fatal(_) => return ended,
             ConnectionEnd::Stopped | ConnectionEnd::Resume(_) => {
@@ -83,17 +86,10 @@ impl Connection<'_> {
         ended
     }
 
-    async fn speak(&mut self, begin: SessionStart<'_>, beat: impl Fn()) -> Result<Infallible, ConnectionEnd> {
+    async fn speak(&mut self, first: &Value, beat: impl Fn()) -> Result<Infallible, ConnectionEnd> {
         let every = self.hello().await?;
         beat();
-        let first = match begin {
-            SessionStart::Identify(intents) => json!({ "op": 2, "d": {
-                "token": self.token.reveal(), "intents": intents, "compress": false,
-                "properties": { "os": "linux", "browser": "cofferdam", "device": "cofferdam" } } }),
-            SessionStart::Resume(at) => json!({ "op": 6, "d": {
-                "token": self.token.reveal(), "session_id": at.session, "seq": at.number } }),
-        };
-        self.say(&first).await?;
+        self.say(first).await?;
         let mut next_beat = Instant::now() + jittered(every);
         let mut signs = AwaitedSigns { is_acknowledged: true, begins_by: Some(Instant::now() + HELLO_MAX) };
         loop {

@@ -6,7 +6,7 @@ use super::address;
 use super::api::{AGENT, BucketWait, REQUEST_MAX, RequestBody};
 use super::bot::{Bots, CHANNEL, DiscordBot};
 use super::catch_up::MissedMessages;
-use super::connection::{Connection, ConnectionEnd, EVENTS_MAX, SessionStart};
+use super::connection::{Connection, ConnectionEnd, EVENTS_MAX, identify, resume};
 use super::events::EventReader;
 use super::failure::ApiFailure;
 use super::route::{self, Route};
@@ -229,25 +229,18 @@ impl GatewayState<'_> {
         let (events, mut came) = mpsc::channel(EVENTS_MAX);
         let intents = GUILDS | GUILD_MESSAGES | DIRECT_MESSAGES;
         let intents = intents | if self.gateway.message_content { MESSAGE_CONTENT } else { 0 };
-        let before = self.reader.stream.clone();
-        let begin = match &before {
-            Some(stream) => SessionStart::Resume(&stream.position),
+        let first = match &self.reader.stream {
+            Some(stream) => resume(bot.api.token(), &stream.position),
             None => {
                 self.taken.store(-1, Ordering::Release);
-                SessionStart::Identify(intents)
+                identify(bot.api.token(), intents)
             }
         };
-        let connection = Connection {
-            socket,
-            token: bot.api.token(),
-            taken: &self.taken,
-            events,
-            stop: &bot.base.stop.soon,
-        };
+        let connection = Connection { socket, taken: &self.taken, events, stop: &bot.base.stop.soon };
         let (presence, heard) = (bot.presence.clone(), bot.presence.clone());
         // Who says hello and begins no session brings nothing.
         let has_begun = AtomicBool::new(false);
-        let speaking = connection.run(begin, || {
+        let speaking = connection.run(first, || {
             if has_begun.load(Ordering::Relaxed) {
                 PULSE.note_known();
                 presence.note_poll(CHANNEL);

@@ -33,23 +33,15 @@ impl ApprovalDisplay for ApprovalTarget {
         self.channel().to_string()
     }
 
-    fn approvers(&self, mut named: Vec<String>) -> Vec<String> {
-        let allowed = self.bot.base.door.in_force().allowed();
-        named.retain(|person| person.parse().is_ok_and(|person| allowed.contains(&person)));
+    fn approvers(&self, named: Vec<String>) -> Vec<String> {
         // In private nobody else sees it.
-        if self.target.guild.is_none() && !named.contains(&self.sender) {
-            named.clear();
-        }
-        named
+        let alone = self.target.guild.is_none().then_some(self.sender.as_str());
+        self.bot.base.door.approvers(named, alone)
     }
 
     fn asker_served(&self) -> Served {
         let Ok(sender) = self.sender.parse() else { return Served::No };
         self.bot.rules_of(self.bot.base.people_rules_in_force()).served(sender, self.target.guild)
-    }
-
-    fn is_shown_as(&self, _: &str) -> bool {
-        true
     }
 
     /// By its nonce.

@@ -212,10 +212,6 @@ impl ApprovalDisplay for Terminal {
         Served::Yes
     }
 
-    fn is_shown_as(&self, _: &str) -> bool {
-        true
-    }
-
     async fn show(&self, id: &str, approval: &ApprovalRequest) -> Result<String, SendError> {
         let over = CancellationToken::new();
         lock(&self.open).insert(id.to_owned(), over.clone());

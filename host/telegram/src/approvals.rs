@@ -30,14 +30,10 @@ impl ApprovalDisplay for ApprovalTarget {
         self.target.chat.to_string()
     }
 
-    fn approvers(&self, mut named: Vec<String>) -> Vec<String> {
-        let allowed = self.bot.base.door.in_force().allowed();
-        named.retain(|person| person.parse().is_ok_and(|person| allowed.contains(&person)));
+    fn approvers(&self, named: Vec<String>) -> Vec<String> {
         // A private chat has the number of the person.
-        if !is_group(self.target.chat) && !named.contains(&self.chat()) {
-            named.clear();
-        }
-        named
+        let alone = (!is_group(self.target.chat)).then(|| self.chat());
+        self.bot.base.door.approvers(named, alone.as_deref())
     }
 
     fn asker_served(&self) -> Served {

@@ -32,7 +32,9 @@ pub trait ApprovalDisplay: Send + Sync + 'static {
 
     /// Whether a question that is shown as this message can be answered there, or has to be shown
     /// again.
-    fn is_shown_as(&self, message: &str) -> bool;
+    fn is_shown_as(&self, _message: &str) -> bool {
+        true
+    }
 
     /// Whether a question that is shown twice is there once, as the same message.
     fn is_shown_once(&self) -> bool {

@@ -93,6 +93,17 @@ impl AccessControl {
         (allowed, paired.is_some())
     }
 
+    /// Those of these people who are among them by the configuration that is in force, and so may
+    /// decide; nobody where only `alone` sees the question and is none of them.
+    pub fn approvers(&self, mut named: Vec<String>, alone: Option<&str>) -> Vec<String> {
+        let allowed = self.in_force().allowed();
+        named.retain(|person| person.parse().is_ok_and(|person| allowed.contains(&person)));
+        if alone.is_some_and(|alone| !named.iter().any(|person| person == alone)) {
+            named.clear();
+        }
+        named
+    }
+
     /// Whether somebody is among them.
     pub fn served(&self, person: i64) -> Served {
         let (allowed, are_all_known) = self.load_allowed();

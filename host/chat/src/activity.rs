@@ -86,14 +86,6 @@ where
     }
 }
 
-/// A sign, and the place among the turns that are worked on at once that its turn takes.
-pub struct WorkingTurn {
-    /// The place.
-    pub slot: Arc<TurnSlot>,
-    /// The sign.
-    pub alive: ShownActivity,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -26,7 +26,7 @@ pub mod session_queue;
 pub mod setup;
 pub mod words;
 
-pub use activity::{AGAIN, Activity, ShownActivity, WorkingTurn};
+pub use activity::{AGAIN, Activity, ShownActivity};
 pub(crate) use attempt::attempt;
 pub use latest_step::{LatestStep, StatusDelays, StatusText, StatusWatcher};
 pub use live_status::{LiveStatus, TurnDisplay};

@@ -3,9 +3,9 @@
 
 use super::{Channel, ChannelServices, MessageAction, ResumedTurn, begin_activity, turn};
 use crate::session_queue::{
-    Arrival, STOPS_AT_ONCE_MAX, SessionQueues, StopResult, Stopping, TurnWorker, Unit,
+    Arrival, STOPS_AT_ONCE_MAX, SessionQueues, StopResult, Stopping, TurnSlot, TurnWorker, Unit,
 };
-use crate::{Activity, WorkingTurn};
+use crate::{Activity, ShownActivity};
 use async_trait::async_trait;
 use cofferdam_core::command::{ControlWord, word};
 use cofferdam_core::id::SessionId;
@@ -45,8 +45,8 @@ struct LaneWorker<C> {
     channels: watch::Receiver<Arc<C>>,
     /// The signs for albums that are still arriving: no turn runs yet, and the person who sends one
     /// sees nothing else of it. There is one a session at most, so no more than queues; it goes on
-    /// as that of the turn.
-    signs: Mutex<HashMap<SessionId, WorkingTurn>>,
+    /// as that of the turn, which takes the place beside it among those worked on at once.
+    signs: Mutex<HashMap<SessionId, (Arc<TurnSlot>, ShownActivity)>>,
 }
 
 #[async_trait]
@@ -75,7 +75,7 @@ impl<C: Channel> TurnWorker for LaneWorker<C> {
         let channel = self.channels.borrow();
         let slot = channel.base().slot();
         let alive = begin_activity(&*channel, &target, (Activity::Typing, Some(slot.clone())));
-        signs.insert(session.clone(), WorkingTurn { slot, alive });
+        signs.insert(session.clone(), (slot, alive));
     }
 }
 

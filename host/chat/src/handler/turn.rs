@@ -14,7 +14,7 @@ use crate::outbound::{SENDING_PAUSES, deliver, plan};
 use crate::runs::{CallingTurn, RunTrigger};
 use crate::session_queue::{RunningTurn, StopResult, Stopping, TurnSlot, Unit};
 use crate::words as said;
-use crate::{Activity, Placeholder, WorkingTurn, attempt};
+use crate::{Activity, Placeholder, ShownActivity, attempt};
 use cofferdam_agent::turn::words::{nothing_runs, waiting_too};
 use cofferdam_agent::turn::{StepListener, TurnInput};
 use cofferdam_core::command::{ControlWord, word};
@@ -27,11 +27,11 @@ use tokio::time::{Instant, sleep};
 /// Does one unit's work, of the session that it came in. Returns early, leaving everything for the
 /// next start, when the program stops.
 ///
-/// `sign` is shown for it already.
+/// `sign` is shown for it already, of a turn that takes the place beside it.
 pub(super) async fn work<C: Channel>(
     channel: Arc<C>,
     (session, unit): (&SessionId, Unit),
-    sign: Option<WorkingTurn>,
+    sign: Option<(Arc<TurnSlot>, ShownActivity)>,
 ) {
     let base = channel.base();
     let reply = match unit {
@@ -108,7 +108,7 @@ enum UpdateOrigin {
 async fn answer<C: Channel>(
     channel: &Arc<C>,
     (session, origin): (&SessionId, UpdateOrigin),
-    sign: Option<WorkingTurn>,
+    sign: Option<(Arc<TurnSlot>, ShownActivity)>,
 ) -> Option<StoredReply> {
     let base = channel.base();
     if base.stop.soon.is_cancelled() {
@@ -116,7 +116,7 @@ async fn answer<C: Channel>(
     }
     // Held while working, not while sending: a chat that must wait to be sent to holds no other up.
     let (slot, mut alive) = match sign {
-        Some(WorkingTurn { slot, alive }) => (slot, Some(alive)),
+        Some((slot, alive)) => (slot, Some(alive)),
         None => (base.slot(), None),
     };
     let (bound, before) = match origin {

@@ -5,7 +5,7 @@ pub use crate::handler::ResumedTurn;
 pub use crate::people::Served;
 pub use crate::session_queue::RunningTurn;
 
-use crate::handler::{PlatformChannel, fetch_files, hand_on, incoming};
+use crate::handler::{CurrentChannel, PlatformChannel, fetch_files, hand_on, incoming};
 use crate::outbound::plan;
 use crate::session_queue::Arrival;
 use async_trait::async_trait;
@@ -20,7 +20,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
 /// How often a channel is looked for that is not up yet.
 const NOT_UP: Duration = Duration::from_millis(100);
@@ -219,7 +219,7 @@ impl Runs {
     /// The channel is up, and sends what it is handed.
     pub(crate) fn is_up<C: PlatformChannel>(
         &self,
-        channels: watch::Receiver<Arc<C>>,
+        channels: CurrentChannel<C>,
         arrivals: mpsc::Sender<Arrival>,
     ) {
         lock(&self.0).messengers.insert(C::NAME, Arc::new(ReachableChannel { channels, arrivals }));
@@ -228,7 +228,7 @@ impl Runs {
 
 /// A channel that is up, as it is configured at the moment.
 struct ReachableChannel<C> {
-    channels: watch::Receiver<Arc<C>>,
+    channels: CurrentChannel<C>,
     arrivals: mpsc::Sender<Arrival>,
 }
 

@@ -14,7 +14,7 @@ use cofferdam_chat::people::{ConfiguredPeople, Groups, PeopleRules};
 use cofferdam_chat::setup::MenuEntry;
 use cofferdam_store::Presence;
 use std::sync::Arc;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 
 /// The name of this channel in the audit, in what a provider sees and in the file of people.
 pub(super) const CHANNEL: &str = "discord";
@@ -44,9 +44,6 @@ pub(super) struct DiscordBot {
     /// Answers to presses and to commands of strangers.
     pub(super) answers: Arc<Semaphore>,
 }
-
-/// The bot of the moment, for what goes on for as long as the program runs.
-pub(super) type Bots = watch::Receiver<Arc<DiscordBot>>;
 
 /// What a configuration says of people.
 pub(super) fn configured_people(config: &Config) -> ConfiguredPeople {

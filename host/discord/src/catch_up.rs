@@ -3,13 +3,14 @@
 //! answered once, as all others are known already.
 
 use super::api::RequestBody;
-use super::bot::{Bots, DiscordBot};
+use super::bot::DiscordBot;
 use super::events::{judge_message, keep, place_read};
 use super::failure::ApiFailure;
 use super::route::{self, Route};
 use super::target::first_id_of;
 use super::wire::{Snowflake, id};
 use cofferdam_agent::server::Backoff;
+use cofferdam_chat::handler::CurrentChannel;
 use cofferdam_chat::session_queue::Arrival;
 use cofferdam_core::lock::lock;
 use cofferdam_store::{ReplyPlace, now_ms};
@@ -32,7 +33,7 @@ const WAITED_MAX: Duration = Duration::from_secs(2);
 
 /// What was said before a session began, as far as nobody has asked for it yet.
 pub(super) struct MissedMessages {
-    bots: Bots,
+    bots: CurrentChannel<DiscordBot>,
     arrivals: mpsc::Sender<Arrival>,
     session: String,
     /// Places that are to be asked, the latest first, and the last message known of each.
@@ -44,7 +45,7 @@ pub(super) struct MissedMessages {
 impl MissedMessages {
     /// Begins to ask, before anything of this session is kept; `None` once the program stops.
     pub(super) async fn begin(
-        bots: &Bots,
+        bots: &CurrentChannel<DiscordBot>,
         arrivals: &mpsc::Sender<Arrival>,
         session: String,
         asking: &mut JoinSet<()>,
@@ -110,7 +111,7 @@ enum Unasked {
 
 /// Asks a place; all up to the message that comes back are known then.
 async fn ask_place(
-    bots: &Bots,
+    bots: &CurrentChannel<DiscordBot>,
     arrivals: &mpsc::Sender<Arrival>,
     (guild, channel): (Option<Snowflake>, Snowflake),
     mut after: Snowflake,

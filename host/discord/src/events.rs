@@ -2,7 +2,7 @@
 //! stream is read, before its number counts as seen.
 
 use super::address;
-use super::bot::{Bots, CHANNEL, DiscordBot};
+use super::bot::{CHANNEL, DiscordBot};
 use super::catch_up::MissedMessages;
 use super::config::PLATFORM;
 use super::payload::GatewayEvent;
@@ -11,7 +11,7 @@ use super::presses;
 use super::target::ReplyTarget;
 use super::wire::{ACKNOWLEDGED, ButtonPress, Interaction, Message, RepliedMessage, Snowflake, id};
 use cofferdam_agent::server::ServerScope;
-use cofferdam_chat::handler::{Channel, hand_on, incoming};
+use cofferdam_chat::handler::{Channel, CurrentChannel, hand_on, incoming};
 use cofferdam_chat::people::SenderReply;
 use cofferdam_chat::runs::wait_reply;
 use cofferdam_chat::session_queue::Arrival;
@@ -27,7 +27,7 @@ const NOTED_EVERY: i64 = 250;
 
 /// Takes events.
 pub(super) struct EventReader<'a> {
-    pub(super) bots: &'a Bots,
+    pub(super) bots: &'a CurrentChannel<DiscordBot>,
     pub(super) arrivals: &'a mpsc::Sender<Arrival>,
     pub(super) api: ServerScope,
     /// The stream that they are of.

@@ -4,7 +4,7 @@
 use super::PULSE;
 use super::address;
 use super::api::{AGENT, BucketWait, REQUEST_MAX, RequestBody};
-use super::bot::{Bots, CHANNEL, DiscordBot};
+use super::bot::{CHANNEL, DiscordBot};
 use super::catch_up::MissedMessages;
 use super::connection::{Connection, ConnectionEnd, EVENTS_MAX, identify, resume};
 use super::events::EventReader;
@@ -12,6 +12,7 @@ use super::failure::ApiFailure;
 use super::route::{self, Route};
 use super::socket::connect;
 use cofferdam_agent::server::{ServerScope, client};
+use cofferdam_chat::handler::CurrentChannel;
 use cofferdam_chat::loop_health::note_next_within;
 use cofferdam_chat::session_queue::Arrival;
 use cofferdam_chat::setup::ServeError;
@@ -83,7 +84,7 @@ struct GatewayState<'a> {
 
 /// Listens until the stop. `announce` is called once events come.
 pub(super) async fn listen(
-    bots: &Bots,
+    bots: &CurrentChannel<DiscordBot>,
     gateway: GatewayAddress,
     arrivals: &mpsc::Sender<Arrival>,
     announce: impl FnOnce() + Send,

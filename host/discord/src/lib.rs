@@ -54,8 +54,9 @@ pub use token::BotToken;
 
 use acks::Acks;
 use api::{AGENT, DiscordApi};
-use bot::{BotUser, Bots, CHANNEL, DiscordBot, configured_people};
+use bot::{BotUser, CHANNEL, DiscordBot, configured_people};
 use cofferdam_agent::server::{ServerScope, client};
+use cofferdam_chat::handler::CurrentChannel;
 use cofferdam_chat::loop_health::LoopHealth;
 use cofferdam_chat::people::words::who_is_served;
 use cofferdam_chat::session_queue::{AlbumWindow, Arrival};
@@ -95,7 +96,7 @@ pub async fn serve(
     let who = who_is_served(users, bot.base.door.let_in(), &bot.base.door.groups().summarize("guild"));
     let line = format!("listening on Discord as {} {who}", bot.me.display_name());
     let menu = (*bot.menu).clone();
-    run(bot, menu, renewals, &PULSE, async |bots: &Bots, arrivals: &mpsc::Sender<Arrival>| {
+    run(bot, menu, renewals, &PULSE, async |bots: &CurrentChannel<_>, arrivals: &mpsc::Sender<Arrival>| {
         listen(bots, gateway, arrivals, || announce(&line)).await
     })
     .await

@@ -10,7 +10,7 @@ use cofferdam_store::Presence;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use teloxide_core::payloads;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 
 /// The bot's own account.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,9 +37,6 @@ pub(super) struct TelegramBot {
     /// Answers to presses.
     pub(super) answers: Arc<Semaphore>,
 }
-
-/// The bot of the moment, for what goes on for as long as the program runs.
-pub(super) type Bots = watch::Receiver<Arc<TelegramBot>>;
 
 impl BotUser {
     /// Asks Telegram who this bot is.

@@ -51,7 +51,8 @@ pub use probe::probe_account;
 pub use token::BotToken;
 
 use api::TelegramApi;
-use bot::{BotUser, Bots, TelegramBot};
+use bot::{BotUser, TelegramBot};
+use cofferdam_chat::handler::CurrentChannel;
 use cofferdam_chat::loop_health::LoopHealth;
 use cofferdam_chat::people::words::who_is_served;
 use cofferdam_chat::session_queue::{AlbumWindow, Arrival};
@@ -101,7 +102,7 @@ pub async fn serve(
         let (what, mend) = PRIVACY_MODE;
         tracing::warn!("{what}; {mend}");
     }
-    run(bot, menu, renewals, &PULSE, async |bots: &Bots, arrivals: &mpsc::Sender<Arrival>| {
+    run(bot, menu, renewals, &PULSE, async |bots: &CurrentChannel<_>, arrivals: &mpsc::Sender<Arrival>| {
         announce(&line);
         poll(bots, arrivals).await.map_err(|failure| poll_error(failure, &place))
     })

@@ -3,7 +3,7 @@
 
 use super::PULSE;
 use super::admission::admit;
-use super::bot::{Bots, TelegramBot};
+use super::bot::TelegramBot;
 use super::cursor::Cursor;
 use super::failure::ApiFailure;
 use super::people::{AccessRules, CHANNEL};
@@ -12,7 +12,7 @@ use super::presses;
 use super::send::ReplyTarget;
 use super::wire::{ChatKind, Message, Update};
 use cofferdam_chat::RetryPauses;
-use cofferdam_chat::handler::{Channel, hand_on, incoming};
+use cofferdam_chat::handler::{Channel, CurrentChannel, hand_on, incoming};
 use cofferdam_chat::loop_health::note_next_within;
 use cofferdam_chat::people::SenderReply;
 use cofferdam_chat::runs::wait_reply;
@@ -50,7 +50,10 @@ impl Payload for GetUpdates {
 }
 
 /// Polls until the stop; the error is a refused token.
-pub(super) async fn poll(bots: &Bots, arrivals: &mpsc::Sender<Arrival>) -> Result<(), ApiFailure> {
+pub(super) async fn poll(
+    bots: &CurrentChannel<TelegramBot>,
+    arrivals: &mpsc::Sender<Arrival>,
+) -> Result<(), ApiFailure> {
     PULSE.note_known();
     // The first poll comes back at once, and shows whether polling works: a later one lasts as long
     // as nobody writes.

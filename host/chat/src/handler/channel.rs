@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// A channel as it is configured now. What is under way keeps the one that it began with.
 pub trait Channel: Send + Sync + Sized + 'static {
@@ -124,6 +125,9 @@ pub trait Channel: Send + Sync + Sized + 'static {
         SessionId::new(format!("{}:{}", self.base().channel, self.conversation(target)))
     }
 }
+
+/// The channel of the moment, for what goes on for as long as the program runs.
+pub type CurrentChannel<C> = watch::Receiver<Arc<C>>;
 
 /// A channel on a platform: people come to it, and it goes on under another configuration.
 pub trait PlatformChannel: Channel {

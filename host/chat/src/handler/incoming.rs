@@ -1,7 +1,7 @@
 //! What has come, as the queues take it: each piece of work with its session, and which message
 //! asks to stop what runs; and the work of the queues.
 
-use super::{Channel, ChannelServices, MessageAction, ResumedTurn, begin_activity, turn};
+use super::{Channel, ChannelServices, CurrentChannel, MessageAction, ResumedTurn, begin_activity, turn};
 use crate::session_queue::{
     Arrival, STOPS_AT_ONCE_MAX, SessionQueues, StopResult, Stopping, TurnSlot, TurnWorker, Unit,
 };
@@ -18,7 +18,7 @@ use futures_util::FutureExt;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
 /// Pages in which the inbox is read at the start.
 const PAGE: u32 = 100;
@@ -26,7 +26,7 @@ const PAGE: u32 = 100;
 const GRACE: Duration = Duration::from_secs(5);
 
 /// The queues of a channel.
-pub fn queues<C: Channel>(channels: watch::Receiver<Arc<C>>) -> SessionQueues {
+pub fn queues<C: Channel>(channels: CurrentChannel<C>) -> SessionQueues {
     let base = channels.borrow().base().clone();
     SessionQueues {
         worker: Arc::new(LaneWorker { channels, signs: Mutex::default() }),
@@ -42,7 +42,7 @@ pub fn queues<C: Channel>(channels: watch::Receiver<Arc<C>>) -> SessionQueues {
 
 /// Does the work of the queues, as the channel of the moment.
 struct LaneWorker<C> {
-    channels: watch::Receiver<Arc<C>>,
+    channels: CurrentChannel<C>,
     /// The signs for albums that are still arriving: no turn runs yet, and the person who sends one
     /// sees nothing else of it. There is one a session at most, so no more than queues; it goes on
     /// as that of the turn, which takes the place beside it among those worked on at once.

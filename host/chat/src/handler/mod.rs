@@ -29,7 +29,8 @@ mod voice;
 pub use about::{Author, describe_message};
 use channel::begin_activity;
 pub use channel::{
-    Channel, ChannelTurn, MessageAction, PlatformChannel, RequestFiles, StartDecision, TurnRequest,
+    Channel, ChannelTurn, CurrentChannel, MessageAction, PlatformChannel, RequestFiles, StartDecision,
+    TurnRequest,
 };
 pub(crate) use files::fetch_files;
 pub use incoming::hand_on;

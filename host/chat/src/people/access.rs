@@ -3,7 +3,7 @@
 
 use super::words;
 use super::{Group, GroupMembers, Groups, PairedPeople, Served};
-use crate::handler::{ChannelServices, PlatformChannel, hand_on, incoming};
+use crate::handler::{ChannelServices, CurrentChannel, PlatformChannel, hand_on, incoming};
 use crate::session_queue::{Arrival, StopPower};
 use crate::setup::PlatformNames;
 use cofferdam_agent::turn::ConversationOwner;
@@ -15,7 +15,7 @@ use cofferdam_store::{NewPart, NewReply, PartKind, STRANGER_TOLD_MAX, Stranger, 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 /// How often it is looked whether somebody was let in, to tell them so. Who is served is looked up
@@ -184,7 +184,7 @@ fn number(one: &PairedPerson) -> Option<i64> {
 
 /// Tells people that they were let in, takes out old codes, and wakes those who wait for somebody
 /// who was removed; until the bot stops.
-pub async fn watch<C: PlatformChannel>(channels: watch::Receiver<Arc<C>>, queues: mpsc::Sender<Arrival>) {
+pub async fn watch<C: PlatformChannel>(channels: CurrentChannel<C>, queues: mpsc::Sender<Arrival>) {
     let mut before: Arc<PeopleList> = Arc::default();
     loop {
         let channel = channels.borrow().clone();

@@ -3,7 +3,7 @@
 
 use super::{MenuEntry, Renewal, renew};
 use crate::approvals::chat_of;
-use crate::handler::{Channel, ChannelServices, PlatformChannel, hand_on, incoming};
+use crate::handler::{Channel, ChannelServices, CurrentChannel, PlatformChannel, hand_on, incoming};
 use crate::loop_health::LoopHealth;
 use crate::people;
 use crate::session_queue::{ARRIVALS_MAX, Arrival};
@@ -41,7 +41,7 @@ pub async fn run<C>(
     menu: Vec<MenuEntry>,
     renewals: mpsc::Receiver<Renewal<C::Config>>,
     pulse: &'static LoopHealth,
-    listen: impl AsyncFnOnce(&watch::Receiver<Arc<C>>, &mpsc::Sender<Arrival>) -> Result<(), ServeError>,
+    listen: impl AsyncFnOnce(&CurrentChannel<C>, &mpsc::Sender<Arrival>) -> Result<(), ServeError>,
 ) -> Result<(), ServeError>
 where
     C: PlatformChannel,
@@ -107,17 +107,11 @@ async fn begin_listening(base: &ChannelServices, pulse: &LoopHealth) -> Option<(
 
 /// Takes up what other nodes leave to this one, for as long as this is polled. Nothing waits until
 /// the audit of a node that is gone is settled, but what it had begun.
-async fn follow_nodes<C: PlatformChannel>(
-    channels: watch::Receiver<Arc<C>>,
-    arrivals: mpsc::Sender<Arrival>,
-) {
+async fn follow_nodes<C: PlatformChannel>(channels: CurrentChannel<C>, arrivals: mpsc::Sender<Arrival>) {
     tokio::join!(follow_living(&channels, &arrivals), follow_gone(&channels, &arrivals));
 }
 
-async fn follow_living<C: PlatformChannel>(
-    channels: &watch::Receiver<Arc<C>>,
-    arrivals: &mpsc::Sender<Arrival>,
-) {
+async fn follow_living<C: PlatformChannel>(channels: &CurrentChannel<C>, arrivals: &mpsc::Sender<Arrival>) {
     let mut woken = channels.borrow().base().store.woken();
     while woken.changed().await.is_ok() {
         let channel = channels.borrow().clone();
@@ -132,10 +126,7 @@ async fn follow_living<C: PlatformChannel>(
     }
 }
 
-async fn follow_gone<C: PlatformChannel>(
-    channels: &watch::Receiver<Arc<C>>,
-    arrivals: &mpsc::Sender<Arrival>,
-) {
+async fn follow_gone<C: PlatformChannel>(channels: &CurrentChannel<C>, arrivals: &mpsc::Sender<Arrival>) {
     let mut woken = channels.borrow().base().store.woken();
     loop {
         let channel = channels.borrow().clone();

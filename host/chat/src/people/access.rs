@@ -168,7 +168,7 @@ impl PeopleRules {
 
     /// What somebody may stop.
     pub fn stop_power(&self, sender: i64) -> StopPower {
-        if self.allowed.contains(&sender) { StopPower::Served } else { StopPower::Member(sender.to_string()) }
+        if self.allowed.contains(&sender) { StopPower::Served } else { StopPower::Member }
     }
 
     /// Whether somebody may have the conversation forgotten that they are heard in: their own, or

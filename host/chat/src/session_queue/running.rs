@@ -54,13 +54,13 @@ pub enum StopResult {
 }
 
 /// Who wants a turn stopped.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopPower {
     /// Somebody whom the operator has named or let in: any turn of a session that they are served
     /// in.
     Served,
-    /// A member of an open group, by the channel's immutable id of them: their own turns.
-    Member(String),
+    /// A member of an open group: their own turns.
+    Member,
 }
 
 impl RunningTurns {
@@ -107,7 +107,9 @@ impl RunningTurns {
 
     fn stop_running(&self, stopping: &Stopping) -> StopResult {
         match self.turns().get_mut(&stopping.session).filter(|turn| !turn.has_ended) {
-            Some(turn) if !stopping.by.may_stop(&turn.sender) => StopResult::Anothers,
+            Some(turn) if stopping.by == StopPower::Member && stopping.sender != turn.sender => {
+                StopResult::Anothers
+            }
             Some(turn) => {
                 turn.stopped_by = Some(stopping.clone());
                 turn.cancel.cancel();
@@ -143,15 +145,6 @@ impl RunningTurns {
 
     fn turns(&self) -> MutexGuard<'_, HashMap<SessionId, Stoppable>> {
         lock(&self.turns)
-    }
-}
-
-impl StopPower {
-    fn may_stop(&self, sender: &str) -> bool {
-        match self {
-            Self::Served => true,
-            Self::Member(member) => member == sender,
-        }
     }
 }
 
@@ -244,8 +237,10 @@ mod tests {
     fn a_member_of_an_open_group_stops_their_own_turns_alone() {
         let (running, all) = (Arc::new(RunningTurns::default()), Stop::default());
         let group = SessionId::new("group");
-        let stop =
-            |update, member: &str| running.stop(&stopping(&group, update, StopPower::Member(member.into())));
+        let stop = |update, member: &str| {
+            let stopping = stopping(&group, update, StopPower::Member);
+            running.stop(&Stopping { sender: member.into(), ..stopping })
+        };
         running.expect(group.clone(), "7".into());
         assert_eq!(stop(0, "8"), StopResult::Anothers);
         let anns = running.begin(group.clone(), "7".into(), &all);

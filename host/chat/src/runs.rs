@@ -3,6 +3,7 @@
 
 pub use crate::handler::ResumedTurn;
 pub use crate::people::Served;
+pub use crate::send_error::SendError;
 pub use crate::session_queue::RunningTurn;
 
 use crate::handler::{CurrentChannel, PlatformChannel, fetch_files, hand_on, incoming};
@@ -46,8 +47,8 @@ pub trait Messenger: Send + Sync {
     /// Where somebody is written to in private.
     ///
     /// # Errors
-    /// [`UnreachableReason`].
-    async fn open(&self, person: &str) -> Result<PrivateChat, UnreachableReason>;
+    /// [`SendError`].
+    async fn open(&self, person: &str) -> Result<PrivateChat, SendError>;
 
     /// Fetches files that somebody has sent on this channel, as [`wait_reply`] has them.
     async fn fetch(&self, files: &str) -> Attachments;
@@ -67,12 +68,8 @@ pub trait Messenger: Send + Sync {
     /// Asks somebody in private, who alone decides, for so long once it is shown to them.
     ///
     /// # Errors
-    /// [`UnreachableReason`].
-    async fn approver(
-        &self,
-        person: &str,
-        patience: Duration,
-    ) -> Result<Arc<dyn Approver>, UnreachableReason>;
+    /// [`SendError`].
+    async fn approver(&self, person: &str, patience: Duration) -> Result<Arc<dyn Approver>, SendError>;
 
     /// Asks below the message that is answered there, as its turn would; none where that place is
     /// unreadable.
@@ -88,17 +85,6 @@ pub struct PrivateChat {
     pub chat: String,
     /// What is to be noted so that nothing is missed there, where a channel needs that.
     pub place: Option<ReplyPlace>,
-}
-
-/// Why somebody cannot be written to.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum UnreachableReason {
-    /// Time may heal it.
-    #[error("{0}")]
-    Now(String),
-    /// The platform refuses.
-    #[error("{0}")]
-    Ever(String),
 }
 
 /// A message that may begin a run.
@@ -243,13 +229,10 @@ impl<C: PlatformChannel> ReachableChannel<C> {
         }
     }
 
-    async fn private(
-        &self,
-        person: &str,
-    ) -> Result<(Arc<C>, C::Target, Option<ReplyPlace>), UnreachableReason> {
+    async fn private(&self, person: &str) -> Result<(Arc<C>, C::Target, Option<ReplyPlace>), SendError> {
         let channel = self.current();
         let Some(number) = person_number(person) else {
-            return Err(UnreachableReason::Ever(format!("{person} is no number of a person")));
+            return Err(SendError::Refused(format!("{person} is no number of a person")));
         };
         let (target, place) = channel.open_private(number).await?;
         Ok((channel, target, place))
@@ -273,7 +256,7 @@ impl<C: PlatformChannel> Messenger for ReachableChannel<C> {
         crate::approvals::ApprovalDisplay::asker_served(&board)
     }
 
-    async fn open(&self, person: &str) -> Result<PrivateChat, UnreachableReason> {
+    async fn open(&self, person: &str) -> Result<PrivateChat, SendError> {
         let (channel, target, place) = self.private(person).await?;
         let chat = crate::approvals::ApprovalDisplay::chat(&channel.board(&target, person));
         Ok(PrivateChat { target: C::reply_address(&target, None), chat, place })
@@ -312,11 +295,7 @@ impl<C: PlatformChannel> Messenger for ReachableChannel<C> {
         self.hand_on(&channel, incoming::reply(&*channel, reply)).await;
     }
 
-    async fn approver(
-        &self,
-        person: &str,
-        patience: Duration,
-    ) -> Result<Arc<dyn Approver>, UnreachableReason> {
+    async fn approver(&self, person: &str, patience: Duration) -> Result<Arc<dyn Approver>, SendError> {
         let (channel, target, _) = self.private(person).await?;
         let base = channel.base();
         let approvals = base.approvals.of_one(person, patience);

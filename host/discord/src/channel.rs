@@ -20,7 +20,6 @@ use cofferdam_chat::handler::{
     Channel, ChannelServices, ChannelTurn, MessageAction, PlatformChannel, StartDecision,
 };
 use cofferdam_chat::outbound::{ChannelLimits, PlaceholderRef, SendError, SendingPart};
-use cofferdam_chat::runs::UnreachableReason;
 use cofferdam_chat::setup::{ChannelSettings, MenuEntry};
 use cofferdam_chat::{AGAIN, Activity};
 use cofferdam_core::id::TurnId;
@@ -141,14 +140,8 @@ impl PlatformChannel for DiscordBot {
         ReplyTarget::person(person).to_text()
     }
 
-    async fn open_private(
-        &self,
-        person: i64,
-    ) -> Result<(ReplyTarget, Option<store::ReplyPlace>), UnreachableReason> {
-        let channel = self.private_channel(person).await.map_err(|failure| match failure {
-            ApiFailure::Refused { .. } => UnreachableReason::Ever(failure.to_string()),
-            _ => UnreachableReason::Now(failure.to_string()),
-        })?;
+    async fn open_private(&self, person: i64) -> Result<(ReplyTarget, Option<store::ReplyPlace>), SendError> {
+        let channel = self.private_channel(person).await?;
         let target = ReplyTarget { to: ChannelRef::Channel(channel), ..ReplyTarget::person(person) };
         // Nobody may have been answered there yet: what is said there while nobody listens is asked
         // for later.

@@ -17,7 +17,6 @@ use super::wire;
 use cofferdam_chat::approvals::{ApprovalDisplay, Changing};
 use cofferdam_chat::handler::{Channel, ChannelServices, MessageAction, PlatformChannel};
 use cofferdam_chat::outbound::{ChannelLimits, PlaceholderRef, SendError, SendingPart};
-use cofferdam_chat::runs::UnreachableReason;
 use cofferdam_chat::setup::{ChannelSettings, MenuEntry};
 use cofferdam_chat::{AGAIN, Activity};
 use cofferdam_core::id::TurnId;
@@ -129,10 +128,7 @@ impl PlatformChannel for TelegramBot {
         ReplyTarget::in_chat(person).to_text()
     }
 
-    async fn open_private(
-        &self,
-        person: i64,
-    ) -> Result<(ReplyTarget, Option<store::ReplyPlace>), UnreachableReason> {
+    async fn open_private(&self, person: i64) -> Result<(ReplyTarget, Option<store::ReplyPlace>), SendError> {
         Ok((ReplyTarget::in_chat(person), None))
     }
 

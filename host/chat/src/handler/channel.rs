@@ -4,7 +4,6 @@
 use super::ChannelServices;
 use crate::approvals::{ApprovalDisplay, Changing};
 use crate::outbound::{ChannelLimits, PlaceholderRef, SendError, SendingPart};
-use crate::runs::UnreachableReason;
 use crate::session_queue::{StopPower, TurnSlot};
 use crate::setup::{ChannelSettings, MenuEntry};
 use crate::{Activity, EditableMessage, ShownActivity, words};
@@ -142,7 +141,7 @@ pub trait PlatformChannel: Channel {
     fn open_private(
         &self,
         person: i64,
-    ) -> impl Future<Output = Result<(Self::Target, Option<ReplyPlace>), UnreachableReason>> + Send;
+    ) -> impl Future<Output = Result<(Self::Target, Option<ReplyPlace>), SendError>> + Send;
 
     /// The same one under another configuration.
     fn renew(&self, config: &Self::Config, renewed: &ChannelSettings) -> Self;

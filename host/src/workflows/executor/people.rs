@@ -4,7 +4,7 @@
 use super::{ExecuteError, Executor, PreparedRun, TaskProblem, TaskResult, WorkflowState};
 use super::{about, turn_of, unrendered};
 use crate::workflows::in_turn::check_message;
-use cofferdam_chat::runs::{Messenger, Runs, UnreachableReason};
+use cofferdam_chat::runs::{Messenger, Runs, SendError};
 use cofferdam_core::audit::{Workflow, sha256_hex};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse, SentMessage};
@@ -304,15 +304,15 @@ pub async fn retry_reach<T, F>(
     cancel: &CancellationToken,
 ) -> Result<T, ToolError>
 where
-    F: Future<Output = Result<T, UnreachableReason>>,
+    F: Future<Output = Result<T, SendError>>,
 {
     loop {
         match attempt().await {
             Ok(reached) => return Ok(reached),
-            Err(UnreachableReason::Now(why)) => tracing::debug!(why, "a person is tried again"),
-            Err(error @ UnreachableReason::Ever(_)) => {
+            Err(error @ (SendError::Refused(_) | SendError::Gone(_))) => {
                 return Err(ToolError::new(ErrorCode::SendFailed, one_line(&error.to_string(), 500)));
             }
+            Err(error) => tracing::debug!(why = %error, "a person is tried again"),
         }
         let slept = cancel.run_until_cancelled(tokio::time::sleep(AGAIN)).await;
         slept.ok_or_else(ToolError::cancelled)?;

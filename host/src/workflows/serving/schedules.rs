@@ -1,7 +1,7 @@
 //! Schedules: what is due begins a run for the person whom its file names, while they are served.
 
 use super::{OfferedWorkflow, RunStart, StartRefusal, WorkflowService};
-use cofferdam_chat::runs::{PrivateChat, Served, UnreachableReason};
+use cofferdam_chat::runs::{PrivateChat, SendError, Served};
 use cofferdam_core::id::Caller;
 use cofferdam_store::{AnswerTo, StoreError, now_ms};
 use cofferdam_workflow::schedule;
@@ -38,21 +38,21 @@ impl ScheduleNotes {
     async fn open(
         &mut self,
         workflow: &str,
-        opening: impl Future<Output = Result<PrivateChat, UnreachableReason>>,
+        opening: impl Future<Output = Result<PrivateChat, SendError>>,
     ) -> Option<Result<PrivateChat, String>> {
         if self.failed.get(workflow).is_some_and(|failed| failed.elapsed() < AGAIN) {
             return None;
         }
-        let late = |_| Err(UnreachableReason::Now("its platform does not answer".to_owned()));
+        let late = |_| Err(SendError::Unreachable("its platform does not answer".to_owned()));
         match timeout(OPENING_MAX, opening).await.unwrap_or_else(late) {
             Ok(private) => {
                 self.unserved.remove(workflow);
                 self.failed.remove(workflow);
                 Some(Ok(private))
             }
-            Err(UnreachableReason::Ever(why)) => Some(Err(why)),
-            Err(UnreachableReason::Now(why)) => {
-                tracing::warn!(why, workflow, "who is answered cannot be reached; trying again");
+            Err(error @ (SendError::Refused(_) | SendError::Gone(_))) => Some(Err(error.to_string())),
+            Err(error) => {
+                tracing::warn!(why = %error, workflow, "who is answered cannot be reached; trying again");
                 self.leave_for_later(workflow);
                 None
             }
@@ -169,7 +169,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(60);
 
     /// Is reached, and counts how often that is tried.
-    async fn reach(tries: &Cell<usize>) -> Result<PrivateChat, UnreachableReason> {
+    async fn reach(tries: &Cell<usize>) -> Result<PrivateChat, SendError> {
         tries.set(tries.get() + 1);
         Ok(PrivateChat { target: "ben".to_owned(), chat: "1".to_owned(), place: None })
     }

@@ -19,8 +19,8 @@ fn people_are_not_told_where_the_database_is() {
 /// Tells what it is to send.
 struct Telling(mpsc::UnboundedSender<StoredReply>);
 
-fn nobody() -> UnreachableReason {
-    UnreachableReason::Ever("nobody is here".to_owned())
+fn nobody() -> SendError {
+    SendError::Refused("nobody is here".to_owned())
 }
 
 #[async_trait]
@@ -37,7 +37,7 @@ impl Messenger for Telling {
         Served::Yes
     }
 
-    async fn open(&self, _: &str) -> Result<PrivateChat, UnreachableReason> {
+    async fn open(&self, _: &str) -> Result<PrivateChat, SendError> {
         Err(nobody())
     }
 
@@ -57,7 +57,7 @@ impl Messenger for Telling {
 
     async fn answer(&self, _: StoredReply) {}
 
-    async fn approver(&self, _: &str, _: Duration) -> Result<Arc<dyn Approver>, UnreachableReason> {
+    async fn approver(&self, _: &str, _: Duration) -> Result<Arc<dyn Approver>, SendError> {
         Err(nobody())
     }
 

@@ -5,7 +5,7 @@
 //! start. A platform that fails as a whole is waited for, however long; a part that fails while
 //! everything else gets through is given up in time.
 
-use super::lost::{LossReason, notice, replacement_parts};
+use super::lost::{notice, replacement_parts};
 use super::{FileBundle, SendError};
 use async_trait::async_trait;
 use cofferdam_agent::server::Backoff;
@@ -84,17 +84,17 @@ pub async fn deliver(
     until_done(&store_retry, "settle a reply", || store.settle()).await?;
     while let Some(part) = parts.pop_front() {
         let sent = match gone.clone().or_else(|| planned_refusal(&part)) {
-            Some(reason) => Err(LossReason::new_untold(reason)),
+            Some(reason) => Err((SendError::Refused(reason), None)),
             None => {
                 let with = (store, &store_retry, router);
                 send_until_settled(with, &reply, &part, (stop, pauses)).await?
             }
         };
-        if let Err(LossReason { reason, is_gone: true, .. }) = &sent {
+        if let Err((SendError::Gone(reason), _)) = &sent {
             gone = Some(reason.clone());
         }
         let instead = match (&sent, &gone) {
-            (Err(lost), None) => replacements(&part, parts.front(), lost),
+            (Err((error, told)), None) => replacements(&part, parts.front(), (error, told.as_deref())),
             _ => PartsInstead::default(),
         };
         match record((store, &store_retry), &reply, &part, (&sent, instead)).await {
@@ -105,14 +105,18 @@ pub async fn deliver(
                 return None;
             }
         }
-        reply.last_sent = sent.map_or_else(|lost| lost.told, Some).or(reply.last_sent);
+        reply.last_sent = sent.map_or_else(|(_, told)| told, Some).or(reply.last_sent);
     }
     Some(())
 }
 
 /// What is said in place of a part: the first piece of a text right before what is behind it.
-fn replacements(part: &ReplyPart, behind: Option<&ReplyPart>, lost: &LossReason) -> PartsInstead {
-    let mut last = replacement_parts(part, lost);
+fn replacements(
+    part: &ReplyPart,
+    behind: Option<&ReplyPart>,
+    (error, told): (&SendError, Option<&str>),
+) -> PartsInstead {
+    let mut last = replacement_parts(part, (&error.to_string(), told));
     let next = (is_first_piece(part, behind) && !last.is_empty()).then(|| last.remove(0));
     PartsInstead { next, last }
 }
@@ -129,14 +133,15 @@ fn planned_refusal(part: &ReplyPart) -> Option<String> {
     if part.kind == PartKind::Attachment { FileBundle::read(&part.body)?.refused } else { None }
 }
 
-/// What came of sending a part: the platform's id of it, or why it will never be out. `None` where
-/// the program stops before time has healed it.
+/// What came of sending a part: the platform's id of it; or why it will never be out, with the
+/// platform's id of the message that has told so. `None` where the program stops before time has
+/// healed it.
 async fn send_until_settled(
     (store, store_retry, router): (&Store, &StoreRetry, &dyn Router),
     reply: &StoredReply,
     part: &ReplyPart,
     (stop, (first, longest)): (&CancellationToken, (Duration, Duration)),
-) -> Option<Result<String, LossReason>> {
+) -> Option<Result<String, (SendError, Option<String>)>> {
     let (mut backoff, mut own) = (Backoff::new(first, longest), PartFailures::default());
     loop {
         // A pause may have been longer than the lease: then another node sends it.
@@ -149,8 +154,7 @@ async fn send_until_settled(
                 }
                 return Some(Ok(message));
             }
-            Err(SendError::Refused(reason)) => return Some(Err(LossReason::new_untold(reason))),
-            Err(SendError::Gone(reason)) => return Some(Err(LossReason::new_gone(reason))),
+            Err(error @ (SendError::Refused(_) | SendError::Gone(_))) => return Some(Err((error, None))),
             Err(error) => error,
         };
         if !backoff.is_failing() {
@@ -193,20 +197,19 @@ impl PartFailures {
     }
 }
 
-/// Tells the person that a part is not sent. If not even that gets through, nothing is given up,
-/// and it is `None`.
+/// Tells the person that a part is not sent; returns why, and the platform's id of the message that
+/// has told so. If not even that gets through, nothing is given up, and it is `None`.
 async fn give_up(
     router: &dyn Router,
     reply: &StoredReply,
     part: &ReplyPart,
     error: &SendError,
-) -> Option<LossReason> {
-    let reason = error.to_string();
-    let told = router.send(SendingPart::new(reply, &notice(part, &reason))).await;
+) -> Option<(SendError, Option<String>)> {
+    let told = router.send(SendingPart::new(reply, &notice(part, &error.to_string()))).await;
     match told {
-        Ok(message) => Some(LossReason { told: Some(message), ..LossReason::new_untold(reason) }),
-        Err(SendError::Refused(_)) => Some(LossReason::new_untold(reason)),
-        Err(SendError::Gone(reason)) => Some(LossReason::new_gone(reason)),
+        Ok(message) => Some((error.clone(), Some(message))),
+        Err(SendError::Refused(_)) => Some((error.clone(), None)),
+        Err(gone @ SendError::Gone(_)) => Some((gone, None)),
         Err(SendError::Later(_) | SendError::Unreachable(_) | SendError::TooSlow(_)) => None,
     }
 }
@@ -218,18 +221,18 @@ async fn record(
     (store, store_retry): (&Store, &StoreRetry),
     reply: &StoredReply,
     part: &ReplyPart,
-    (sent, instead): (&Result<String, LossReason>, PartsInstead),
+    (sent, instead): (&Result<String, (SendError, Option<String>)>, PartsInstead),
 ) -> Option<Vec<ReplyPart>> {
     let counted = if sent.is_ok() { &COUNTS.sent } else { &COUNTS.unsent };
     counted.add(part.kind.as_str(), 1);
-    if let Err(LossReason { reason, .. }) = sent {
-        tracing::error!(code = ROUTING_ERROR, turn = %reply.turn, part = part.n, kind = part.kind.as_str(), %reason, "a part of a reply was not sent");
+    if let Err((error, _)) = sent {
+        tracing::error!(code = ROUTING_ERROR, turn = %reply.turn, part = part.n, kind = part.kind.as_str(), reason = %error, "a part of a reply was not sent");
     }
     let note = || async {
         match sent {
             Ok(message) => store.mark_part_sent(&reply.turn, part.n, message).await.map(|()| Vec::new()),
-            Err(LossReason { reason, .. }) => {
-                let reason = format!("{ROUTING_ERROR}: {}", one_line(reason, 500));
+            Err((error, _)) => {
+                let reason = format!("{ROUTING_ERROR}: {}", one_line(&error.to_string(), 500));
                 store.mark_part_failed(&reply.turn, part.n, &reason, instead.clone()).await
             }
         }

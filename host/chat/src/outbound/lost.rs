@@ -7,38 +7,15 @@ use cofferdam_store::{NewPart, PartKind, ReplyPart};
 /// Longest reason in such a text.
 const REASON_BYTES_MAX: usize = 300;
 
-/// Why a part is not sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct LossReason {
-    /// In words for the person, too.
-    pub(super) reason: String,
-    /// The platform's id of the message that has told so.
-    pub(super) told: Option<String>,
-    /// Whether nothing else for this target will be sent either.
-    pub(super) is_gone: bool,
-}
-
-impl LossReason {
-    /// Nobody has been told.
-    pub(super) fn new_untold(reason: String) -> Self {
-        Self { reason, told: None, is_gone: false }
-    }
-
-    /// Nor can anybody be.
-    pub(super) fn new_gone(reason: String) -> Self {
-        Self { is_gone: true, ..Self::new_untold(reason) }
-    }
-}
-
 /// The texts to send instead; none for a text, which would be refused again, and for what was told
-/// before.
-pub(super) fn replacement_parts(part: &ReplyPart, lost: &LossReason) -> Vec<NewPart> {
+/// before: in the message `told`.
+pub(super) fn replacement_parts(part: &ReplyPart, (reason, told): (&str, Option<&str>)) -> Vec<NewPart> {
     let text = |body: String| NewPart { kind: PartKind::Text, body };
     match part.kind {
         PartKind::Text | PartKind::Rich => Vec::new(),
         PartKind::Voice => match SpeakableText::read(&part.body) {
-            SpeakableText { is_shown: true, .. } if lost.told.is_some() => Vec::new(),
-            SpeakableText { is_shown: true, .. } => vec![text(not_spoken(&lost.reason))],
+            SpeakableText { is_shown: true, .. } if told.is_some() => Vec::new(),
+            SpeakableText { is_shown: true, .. } => vec![text(not_spoken(reason))],
             // What cannot be spoken can be read.
             SpeakableText { text: words, .. } => vec![text(words)],
         },
@@ -46,7 +23,7 @@ pub(super) fn replacement_parts(part: &ReplyPart, lost: &LossReason) -> Vec<NewP
             Some(FileBundle { refused: Some(_), .. }) | None => Vec::new(),
             Some(bundle) => {
                 // The answer itself may have been the caption.
-                let said = lost.told.is_none().then(|| text(missing_files(&bundle, &lost.reason)));
+                let said = told.is_none().then(|| text(missing_files(&bundle, reason)));
                 bundle.words().map(StyledText::part).into_iter().chain(said).collect()
             }
         },

@@ -114,7 +114,7 @@ mod tests {
         let token = BotToken::parse("aaaaaaaa.bbbbbbbb.cccccccc").expect("a token");
         let address = Address { url, reach: ServerScope::Loopback };
         let stop = CancellationToken::new();
-        let api = DiscordApi::new(address, token, stop.clone()).expect("a client");
+        let api = DiscordApi::new(address, token, stop.clone(), None).expect("a client");
         let acks = Acks::default();
         lock(&acks.0).insert(5, tokio::spawn(std::future::pending()));
         let interaction = Interaction { id: 5, application: 6, token: "t".into(), acknowledged: true };

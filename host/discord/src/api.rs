@@ -61,7 +61,8 @@ pub(super) enum BucketWait {
 }
 
 impl DiscordApi {
-    /// A client for a server and a token. Contacts nothing.
+    /// A client for a server and a token. Contacts nothing. That of a node has its `store`: it
+    /// changes nothing at Discord while its lease is not certain.
     ///
     /// # Errors
     /// When the TLS library does not start.
@@ -69,6 +70,7 @@ impl DiscordApi {
         address: Address,
         token: BotToken,
         stop: CancellationToken,
+        store: Option<Store>,
     ) -> Result<Self, ApiFailure> {
         Ok(Self {
             client: client(address.reach, AGENT).build()?,
@@ -78,13 +80,8 @@ impl DiscordApi {
             stop,
             unauthorized: CancellationToken::new(),
             date: Mutex::default(),
-            store: None,
+            store,
         })
-    }
-
-    /// The same for a node: it changes nothing at Discord while its lease is not certain.
-    pub(super) fn of_node(self, store: Store) -> Self {
-        Self { store: Some(store), ..self }
     }
 
     /// Makes a request, and returns the body of its answer as JSON; `null` where that is none: what
@@ -233,13 +230,13 @@ mod tests {
         drop(closed);
         let address = Address { url: url.parse().expect("an address"), reach: ServerScope::Loopback };
         let token = BotToken::parse("aaaaaaaa.bbbbbbbb.cccccccc").expect("a token");
-        DiscordApi::new(address, token, CancellationToken::new()).expect("a client")
+        DiscordApi::new(address, token, CancellationToken::new(), None).expect("a client")
     }
 
     #[tokio::test]
     async fn a_node_without_its_lease_asks_and_says_nothing() {
         let store = Store::in_memory().expect("there is room");
-        let api = api().of_node(store.clone());
+        let api = DiscordApi { store: Some(store.clone()), ..api() };
         let fails = async |name| {
             let failed = api.call(&Route::bot(name, &[7]), RequestBody::Nothing).await;
             failed.expect_err("nobody listens").to_string()

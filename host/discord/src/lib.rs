@@ -128,9 +128,8 @@ async fn open(
     let (message_content, token_place) = (config.message_content, config.token_at().place());
     let gateway = GatewayAddress { api: address.reach, message_content, token_place };
     let soon = stop.child_token();
-    let api = DiscordApi::new(address, token, soon.clone());
-    let api = api.map_err(|failure| ServeError::Client(failure.to_string()))?;
-    let api = Arc::new(api.of_node(services.store.clone()));
+    let api = DiscordApi::new(address, token, soon.clone(), Some(services.store.clone()));
+    let api = Arc::new(api.map_err(|failure| ServeError::Client(failure.to_string()))?);
     let asks_for = |failure: &ApiFailure| match failure {
         ApiFailure::Unauthorized => None,
         ApiFailure::TooMany(asked) => Some(*asked),

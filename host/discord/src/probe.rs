@@ -24,7 +24,8 @@ pub async fn examine(config: &Config, token: BotToken, limit: Duration) -> BotFa
     let stop = CancellationToken::new();
     let api = config.address().map_err(|error| error.to_string()).and_then(|address| {
         let reach = address.reach;
-        Ok((DiscordApi::new(address, token, stop.clone()).map_err(|failure| failure.to_string())?, reach))
+        let api = DiscordApi::new(address, token, stop.clone(), None);
+        Ok((api.map_err(|failure| failure.to_string())?, reach))
     });
     let (api, reach) = match api {
         Ok(api) => api,

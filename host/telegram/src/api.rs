@@ -126,7 +126,7 @@ mod tests {
     fn api(api_url: &str) -> TelegramApi {
         let config = Config { api_url: api_url.into(), ..Config::default() };
         let token = BotToken::parse("1:abc").expect("a token");
-        let pace = Pace::new(config.flood_limits, tokio_util::sync::CancellationToken::new());
+        let pace = Pace::new(config.flood_limits, tokio_util::sync::CancellationToken::new(), None);
         TelegramApi::new(config.address().expect("an address"), token, pace).expect("a client")
     }
 

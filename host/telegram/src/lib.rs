@@ -133,7 +133,7 @@ async fn open(
     let place = config.token_at().place();
     let ended = |failure: ApiFailure| poll_error(failure, &place);
     let soon = stop.child_token();
-    let pace = Pace::new(config.flood_limits, soon.clone()).of_node(services.store.clone());
+    let pace = Pace::new(config.flood_limits, soon.clone(), Some(services.store.clone()));
     let api = Arc::new(TelegramApi::new(config.address()?, token, pace).map_err(ended)?);
     let asks_for = |failure: &ApiFailure| match failure {
         ApiFailure::Unauthorized(_) => None,

@@ -27,15 +27,11 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// By these limits, until the stop.
-    pub(super) fn new(limits: FloodLimits, stop: CancellationToken) -> Self {
+    /// By these limits, until the stop. That of a node has its `store`: it sends no reply while its
+    /// lease is not certain.
+    pub(super) fn new(limits: FloodLimits, stop: CancellationToken, store: Option<Store>) -> Self {
         let all = if limits == FloodLimits::Telegram { ALL } else { &[] };
-        Self { pacer: Pacer::new(all), limits, stop, store: None }
-    }
-
-    /// The same for a node: it sends no reply while its lease is not certain.
-    pub(super) fn of_node(self, store: Store) -> Self {
-        Self { store: Some(store), ..self }
+        Self { pacer: Pacer::new(all), limits, stop, store }
     }
 
     /// Makes a request that is a message of a reply, when its turn has come.
@@ -97,7 +93,7 @@ mod tests {
     #[tokio::test]
     async fn a_node_whose_lease_went_while_a_reply_waited_sends_it_no_more() {
         let store = Store::in_memory().expect("there is room");
-        let pace = Pace::new(FloodLimits::Telegram, CancellationToken::new()).of_node(store.clone());
+        let pace = Pace::new(FloodLimits::Telegram, CancellationToken::new(), Some(store.clone()));
         let reply = || pace.reply(7, async { Ok(()) });
         reply().await.expect("it has its lease");
         store.note_taken_over();

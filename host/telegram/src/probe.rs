@@ -27,7 +27,7 @@ pub async fn probe_account(config: &Config, token: BotToken, limit: Duration) ->
     let api = match config.address() {
         // It sends no message, so there is nothing to pace.
         Ok(address) => {
-            TelegramApi::new(address, token, Pace::new(FloodLimits::Server, CancellationToken::new()))
+            TelegramApi::new(address, token, Pace::new(FloodLimits::Server, CancellationToken::new(), None))
         }
         Err(error) => return unreachable(error.to_string()),
     };

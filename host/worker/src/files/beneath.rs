@@ -34,7 +34,7 @@ impl LastMount {
         let mount = self.mount_of(dir)?;
         let found = stat_with_mount(dir, name)?;
         let is_link = rustix::fs::FileType::from_raw_mode(found.stx_mode.into()).is_symlink();
-        (found.stx_mnt_id == mount && !(follow && is_link)).then(|| found.into())
+        (found.stx_mnt_id == mount && !(follow && is_link)).then_some(FileFacts(found))
     }
 
     fn mount_of(&mut self, dir: &Arc<File>) -> Option<u64> {

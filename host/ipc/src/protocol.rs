@@ -30,7 +30,7 @@ pub enum Hello {
         /// Guest names of the mounts.
         mounts: Vec<String>,
     },
-    /// Compiles one component.
+    /// Compiles one component, whose bytes are the next message: answered by [`Compiled`].
     Compile {
         /// Processor time over all its threads, in seconds.
         cpu_seconds: u64,
@@ -54,11 +54,9 @@ pub enum StartError {
     Code(String),
 }
 
-/// What the gateway wants.
+/// What the gateway wants of a worker that runs calls.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToWorker<'a> {
-    /// Compile these bytes: answered by [`Compiled`].
-    Compile(#[serde(borrow)] &'a Bytes),
     /// Let the component describe itself under these grants: answered by a [`Description`]. One
     /// that is no tool of the contract says nothing; it is seen whether it has the entry point.
     Describe {

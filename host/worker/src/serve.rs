@@ -15,7 +15,7 @@ use cofferdam_core::entry::EntryPoint;
 use cofferdam_core::lock::lock;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_ipc::{
-    Broken, CallSpec, Compiled, DescribeError, Description, FromWorker, Hello, Ready, Socket, StartError,
+    Broken, Compiled, DescribeError, Description, FromWorker, Hello, Ready, Socket, StartError,
     TO_WORKER_BYTES_MAX, ToWorker, decode,
 };
 use serde_bytes::Bytes;
@@ -61,9 +61,8 @@ fn compile(mut socket: Socket, machine: &WasmEngine, cpu_seconds: u64) -> Result
         Err(why) => return refuse(&mut socket, why),
     };
     socket.send(&Ready::Ok(report), &[], || false)?;
-    let compiled = socket.receive_next(TO_WORKER_BYTES_MAX, |bytes| match decode(bytes)? {
-        ToWorker::Compile(component) => Ok(code::compile(machine.engine(), component)),
-        _ => Err(Broken::Malformed("a compiling worker compiles")),
+    let compiled = socket.receive_next(TO_WORKER_BYTES_MAX, |bytes| {
+        decode::<&Bytes>(bytes).map(|component| code::compile(machine.engine(), component))
     })?;
     let compiled: Compiled<'_> = compiled.as_deref().map(Bytes::new).map_err(String::clone);
     socket.send(&compiled, &[], || false)
@@ -104,34 +103,19 @@ struct WorkerServer {
     linked: Option<(Grants, EntryPoint, LinkedComponent)>,
 }
 
-/// What is wanted next, on its own.
-enum NextMessage {
-    Describe(Grants, EntryPoint),
-    Functions,
-    Call(CallSpec, Duration),
-}
-
 impl WorkerServer {
     fn next(&mut self, socket: &Arc<Mutex<Socket>>) -> Result<(), Broken> {
-        let wanted = lock(socket).receive_next(TO_WORKER_BYTES_MAX, |bytes| {
-            Ok(match decode(bytes)? {
-                ToWorker::Describe { grants, point } => NextMessage::Describe(grants.into_owned(), point),
-                ToWorker::Functions => NextMessage::Functions,
-                ToWorker::Call { spec, time_ms } => {
-                    NextMessage::Call(spec.into_owned(), Duration::from_millis(time_ms))
-                }
-                ToWorker::Compile(_) => return Err(Broken::Malformed("this worker does not compile")),
-            })
-        })?;
+        let wanted: ToWorker<'static> =
+            lock(socket).receive_next(TO_WORKER_BYTES_MAX, |bytes| decode(bytes))?;
         match wanted {
-            NextMessage::Describe(grants, point) => {
+            ToWorker::Describe { grants, point } => {
                 let described: Result<Description, DescribeError> =
                     self.link(&grants, &point).and_then(|linked| self.machine.describe(&linked));
                 lock(socket).send(&described, &[], || false)
             }
-            NextMessage::Functions => lock(socket).send(&function::list(&self.component), &[], || false),
-            NextMessage::Call(spec, time) => {
-                let deadline = Instant::now() + time;
+            ToWorker::Functions => lock(socket).send(&function::list(&self.component), &[], || false),
+            ToWorker::Call { spec, time_ms } => {
+                let deadline = Instant::now() + Duration::from_millis(time_ms);
                 let (ended, spent) = match self.link(&spec.grants, &spec.entry.point()) {
                     Ok(linked) => {
                         let gateway = GatewayLink::new(socket.clone());

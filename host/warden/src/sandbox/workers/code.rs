@@ -13,7 +13,7 @@ use crate::sandbox::notice::report_compiling;
 use crate::sandbox::{COMPONENT_BYTES_MAX, SandboxError};
 use cofferdam_core::limits::{ByteSize, TimeSpan};
 use cofferdam_core::lock::lock;
-use cofferdam_ipc::{Broken, COMPILED_BYTES_MAX, Compiled, Socket, ToWorker, decode};
+use cofferdam_ipc::{Broken, COMPILED_BYTES_MAX, Compiled, Socket, decode};
 use rustix::fs::MemfdFlags;
 use serde_bytes::Bytes;
 use std::collections::VecDeque;
@@ -155,7 +155,7 @@ fn compiled<T>(
     take: impl FnOnce(&[u8]) -> T,
 ) -> Result<Result<T, String>, Broken> {
     socket.begin_call();
-    socket.send(&ToWorker::Compile(Bytes::new(component)), &[], &late)?;
+    socket.send(&Bytes::new(component), &[], &late)?;
     socket.receive(COMPILED_BYTES_MAX, &late, |bytes| {
         let compiled: Compiled<'_> = decode(bytes)?;
         Ok(compiled.map(|code| take(code)).map_err(|why| bound_words(&why)))

@@ -143,7 +143,4 @@ pub enum DescribeError {
     /// It does not describe a tool.
     #[error("the component does not describe a tool: {0}")]
     Describe(String),
-    /// The engine fails.
-    #[error("the sandbox does not start: {0}")]
-    Engine(String),
 }

@@ -40,7 +40,6 @@ fn undescribed_error(why: &DescribeError) -> SandboxError {
     match why {
         DescribeError::Link(why) => SandboxError::Link(bound_words(why)),
         DescribeError::Describe(why) => SandboxError::Describe(bound_words(why)),
-        DescribeError::Engine(why) => SandboxError::Engine(bound_words(why)),
     }
 }
 
@@ -87,8 +86,7 @@ mod tests {
         let said = format!("a\nb\u{1b}[2J{}", "x".repeat(10_000));
         for (why, begins) in [
             (DescribeError::Link(said.clone()), "the component does not load: a b [2Jx"),
-            (DescribeError::Describe(said.clone()), "the component does not describe a tool: a b [2Jx"),
-            (DescribeError::Engine(said), "the sandbox does not start: a b [2Jx"),
+            (DescribeError::Describe(said), "the component does not describe a tool: a b [2Jx"),
         ] {
             let told = undescribed_error(&why).to_string();
             assert!(told.starts_with(begins) && told.len() < 3000, "{told}");

@@ -1,8 +1,7 @@
 //! What a build embeds of a component: its machine code, and what it says of itself, so that
 //! neither is made when the gateway starts.
 
-use crate::code;
-use crate::machine::WasmEngine;
+use crate::{code, engine, machine};
 use cofferdam_core::capability::Grants;
 use cofferdam_core::entry::EntryPoint;
 use std::path::{Path, PathBuf};
@@ -20,15 +19,15 @@ pub(crate) fn run(files: &[String]) -> ExitCode {
 }
 
 fn embed(file: &Path) -> Result<(), String> {
-    let machine = WasmEngine::new()?;
+    let engine = engine::engine()?;
     let bytes = std::fs::read(file).map_err(|e| e.to_string())?;
-    let code = code::compile(machine.engine(), &bytes)?;
+    let code = code::compile(&engine, &bytes)?;
     write(file, "cwasm", &code)?;
-    let component = code::load_own(machine.engine(), &code)?;
-    let linked = machine.link(&component, &Grants::all(), &EntryPoint::Tool).map_err(|e| e.to_string())?;
-    let description = machine.describe(&linked).map_err(|e| e.to_string())?;
+    let component = code::load_own(&engine, &code)?;
+    let linked = machine::link(&component, &Grants::all(), &EntryPoint::Tool).map_err(|e| e.to_string())?;
+    let description = machine::describe(&linked).map_err(|e| e.to_string())?;
     let imports = component.component_type();
-    let imports: Vec<_> = imports.imports(machine.engine()).map(|(name, _)| name.to_owned()).collect();
+    let imports: Vec<_> = imports.imports(&engine).map(|(name, _)| name.to_owned()).collect();
     let told = serde_json::json!({ "description": description, "imports": imports });
     let json = serde_json::to_vec(&told).map_err(|e| e.to_string())?;
     write(file, "json", &json)

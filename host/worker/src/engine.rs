@@ -3,6 +3,7 @@
 //!
 //! Nothing interrupts a guest: the gateway ends the process of one whose time is over.
 
+use cofferdam_core::limits::Limits;
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
 
 /// Table elements of a guest, e.g. its function pointers.
@@ -35,8 +36,9 @@ const LIBC: &str = if cfg!(target_env = "musl") { "musl" } else { "gnu" };
 ///
 /// # Errors
 /// What wasmtime says where it does not start.
-pub(crate) fn engine(memory_bytes_max: usize) -> Result<Engine, String> {
-    engine_for(&format!("{}-unknown-linux-{LIBC}", std::env::consts::ARCH), FEATURES, memory_bytes_max)
+pub(crate) fn engine() -> Result<Engine, String> {
+    let target = format!("{}-unknown-linux-{LIBC}", std::env::consts::ARCH);
+    engine_for(&target, FEATURES, Limits::CEILING.memory.0 as usize)
 }
 
 #[allow(unsafe_code, reason = "wasmtime cannot check that flags of the code generator are sound; see SAFETY")]
@@ -98,11 +100,12 @@ mod tests {
     /// This machine has it, as all have that are not very old, and it is not used.
     #[test]
     fn machine_code_needs_nothing_that_only_this_machine_has() {
-        let code = engine(1 << 20).expect("it starts").precompile_module(ADDS).expect("a module");
+        let target = format!("x86_64-unknown-linux-{LIBC}");
+        let usual = engine_for(&target, FEATURES, 1 << 20).expect("it starts");
+        let code = usual.precompile_module(ADDS).expect("a module");
         let addpd = [0x66, 0x0f, 0x58];
         assert!(code.windows(3).any(|bytes| bytes == addpd), "it is added by another instruction");
         let more = [FEATURES, &["has_avx"]].concat();
-        let target = format!("x86_64-unknown-linux-{LIBC}");
         let newer = engine_for(&target, &more, 1 << 20).expect("it starts");
         let code = newer.precompile_module(ADDS).expect("a module");
         assert!(!code.windows(3).any(|bytes| bytes == addpd), "with AVX it would look otherwise");

@@ -11,7 +11,6 @@ use crate::http;
 use crate::state::StoreState;
 use crate::stubs;
 use cofferdam_core::capability::{Grants, Interface};
-use wasmtime::Engine;
 use wasmtime::component::{Component, HasSelf, Linker};
 use wasmtime_wasi::WasiView;
 use wasmtime_wasi::cli::{WasiCli, WasiCliView};
@@ -22,12 +21,8 @@ use wasmtime_wasi::random::WasiRandom;
 ///
 /// # Errors
 /// Imports that no stub can stand for, such as a module.
-pub(crate) fn linker(
-    engine: &Engine,
-    component: &Component,
-    grants: &Grants,
-) -> wasmtime::Result<Linker<StoreState>> {
-    let mut linker = Linker::new(engine);
+pub(crate) fn linker(component: &Component, grants: &Grants) -> wasmtime::Result<Linker<StoreState>> {
+    let mut linker = Linker::new(component.engine());
     baseline(&mut linker)?;
     add_granted(&mut linker, grants)?;
     // Last: what is linked by now is not stubbed.

@@ -5,7 +5,6 @@
 
 use crate::bindings::ToolWorldPre;
 use crate::command::{LinkedCommand, Streams};
-use crate::engine;
 use crate::files::{GuestMount, LastMount};
 use crate::function::{Callable, VALUE_BYTES};
 use crate::gateway::GatewayLink;
@@ -45,14 +44,6 @@ pub(crate) enum LinkedComponent {
     Function(Callable),
 }
 
-/// What a call has to do with, besides its spec.
-pub(crate) struct CallContext {
-    /// The folders of its workspace; it sees those of them that are granted.
-    pub(crate) mounts: Vec<GuestMount>,
-    /// The gateway's side.
-    pub(crate) gateway: GatewayLink,
-}
-
 /// The time of a call is over. A guest that does not look up is ended with its process, by the
 /// gateway.
 #[derive(Debug, thiserror::Error)]
@@ -81,181 +72,158 @@ fn end_call<T>(
     (ended, Some(store))
 }
 
-/// An engine.
-pub(crate) struct WasmEngine {
-    engine: Engine,
+/// The component, linked with what `grants` allow and with stubs for the rest, for its entry point.
+///
+/// # Errors
+/// [`DescribeError::Link`] names an import that cannot be linked, or the export that it lacks.
+pub(crate) fn link(
+    component: &Component,
+    grants: &Grants,
+    point: &EntryPoint,
+) -> Result<LinkedComponent, DescribeError> {
+    let refused = |e: wasmtime::Error| DescribeError::Link(link_problem(&e));
+    let linker = linking::linker(component, grants).map_err(refused)?;
+    let pre = linker.instantiate_pre(component).map_err(refused)?;
+    Ok(match point {
+        EntryPoint::Tool => LinkedComponent::Tool(ToolWorldPre::new(pre).map_err(refused)?),
+        EntryPoint::Command => {
+            LinkedComponent::Command(LinkedCommand::new(pre).map_err(DescribeError::Link)?)
+        }
+        EntryPoint::Function(export) => {
+            LinkedComponent::Function(Callable::new(pre, export).map_err(DescribeError::Link)?)
+        }
+    })
 }
 
-impl WasmEngine {
-    /// A machine that runs one call at a time.
-    ///
-    /// # Errors
-    /// What the engine says where it does not start.
-    pub(crate) fn new() -> Result<Self, String> {
-        Ok(Self { engine: engine::engine(Limits::CEILING.memory.0 as usize)? })
-    }
-
-    pub(crate) fn engine(&self) -> &Engine {
-        &self.engine
-    }
-
-    /// The component, linked with what `grants` allow and with stubs for the rest, for its entry
-    /// point.
-    ///
-    /// # Errors
-    /// [`DescribeError::Link`] names an import that cannot be linked, or the export that it lacks.
-    pub(crate) fn link(
-        &self,
-        component: &Component,
-        grants: &Grants,
-        point: &EntryPoint,
-    ) -> Result<LinkedComponent, DescribeError> {
-        let refused = |e: wasmtime::Error| DescribeError::Link(link_problem(&e));
-        let linker = linking::linker(&self.engine, component, grants).map_err(refused)?;
-        let pre = linker.instantiate_pre(component).map_err(refused)?;
-        Ok(match point {
-            EntryPoint::Tool => LinkedComponent::Tool(ToolWorldPre::new(pre).map_err(refused)?),
-            EntryPoint::Command => {
-                LinkedComponent::Command(LinkedCommand::new(pre).map_err(DescribeError::Link)?)
-            }
-            EntryPoint::Function(export) => {
-                LinkedComponent::Function(Callable::new(pre, export).map_err(DescribeError::Link)?)
-            }
-        })
-    }
-
-    /// What the component says of itself; of a function the schemas alone, of a command nothing.
-    /// Runs with nothing granted and tight limits.
-    ///
-    /// # Errors
-    /// [`DescribeError::Describe`].
-    pub(crate) fn describe(&self, linked: &LinkedComponent) -> Result<Description, DescribeError> {
-        let tool = match linked {
-            LinkedComponent::Tool(tool) => tool,
-            LinkedComponent::Command(_) => return Ok(Description::default()),
-            LinkedComponent::Function(callable) => {
-                return Ok(Description {
-                    arguments_schema: callable.shape().arguments_schema().to_string(),
-                    result_schema: callable.shape().result_schema().to_string(),
-                    ..Description::default()
-                });
-            }
-        };
-        let output = CallStreams::new(GatewayLink::detached());
-        let reach = CallContext { mounts: Vec::new(), gateway: GatewayLink::detached() };
-        let mut store = self.store(&Grants::NOTHING, &Limits::DESCRIBE, reach, context(&output));
-        let said = block_on(&mut store, Instant::now() + Limits::DESCRIBE.deadline.0, async |store| {
-            let instance = tool.instantiate_async(&mut *store).await?;
-            instance.cofferdam_tool_tool().call_describe(store).await
-        });
-        let said = said.map_err(|e| {
-            let memory = &store.data().memory;
-            DescribeError::Describe(
-                outcome::failure_error(&e, memory, &Limits::DESCRIBE, &output.tail()).message,
-            )
-        })?;
-        for (what, text) in [("arguments", &said.arguments_schema), ("result", &said.result_schema)] {
-            if text.len() > SCHEMA_BYTES_MAX {
-                return Err(DescribeError::Describe(format!(
-                    "its {what} schema is longer than {SCHEMA_BYTES_MAX} bytes"
-                )));
-            }
+/// What the component says of itself; of a function the schemas alone, of a command nothing. Runs
+/// with nothing granted and tight limits.
+///
+/// # Errors
+/// [`DescribeError::Describe`].
+pub(crate) fn describe(linked: &LinkedComponent) -> Result<Description, DescribeError> {
+    let tool = match linked {
+        LinkedComponent::Tool(tool) => tool,
+        LinkedComponent::Command(_) => return Ok(Description::default()),
+        LinkedComponent::Function(callable) => {
+            return Ok(Description {
+                arguments_schema: callable.shape().arguments_schema().to_string(),
+                result_schema: callable.shape().result_schema().to_string(),
+                ..Description::default()
+            });
         }
-        let texts = [&said.name, &said.summary, &said.arguments_schema, &said.result_schema];
-        let (bytes, most) = (texts.map(String::len).iter().sum::<usize>(), Limits::DESCRIBE.result);
-        if bytes as u64 > most.0 {
-            let said = format!("it says {bytes} bytes of itself; at most {most} are taken");
-            return Err(DescribeError::Describe(said));
-        }
-        Ok(Description {
-            name: said.name,
-            summary: said.summary,
-            arguments_schema: said.arguments_schema,
-            result_schema: said.result_schema,
-        })
-    }
-
-    /// Runs a call to its end. Gives the text that the guest returned, what the guest said instead,
-    /// or why it did not come to an end; and the instance, which says nothing any more and is to be
-    /// dropped when the answer is on its way. Blocks.
-    pub(crate) fn run(
-        &self,
-        linked: &LinkedComponent,
-        spec: &CallSpec,
-        reach: CallContext,
-        deadline: Instant,
-    ) -> (Result<String, ToolError>, SpentInstance) {
-        let output = CallStreams::new(reach.gateway.clone());
-        let (grants, limits) = (&spec.grants, &spec.limits);
-        match (linked, &spec.entry) {
-            (LinkedComponent::Tool(tool), EntryCall::Tool) => {
-                let mut store = self.store(grants, limits, reach, context(&output));
-                let returned = block_on(&mut store, deadline, async |store| {
-                    let instance = tool.instantiate_async(&mut *store).await?;
-                    instance.cofferdam_tool_tool().call_call(store, &spec.arguments).await
-                });
-                end_call((store, output), limits, returned, |state, returned| {
-                    let text = returned.map_err(|error| state::from_guest(error, &state.disk))?;
-                    ToolError::check_result(text.len(), limits)?;
-                    Ok(text)
-                })
-            }
-            (LinkedComponent::Command(runnable), EntryCall::Command(call)) => {
-                let streams = Streams::new(output.clone(), limits);
-                let mut store = self.store(grants, limits, reach, streams.context(call));
-                let returned = block_on(&mut store, deadline, async |store| runnable.run(store).await);
-                end_call((store, output), limits, returned, |state, status| {
-                    command_result(state, call, streams.result(call, status))
-                })
-            }
-            (LinkedComponent::Function(callable), EntryCall::Function(_)) => {
-                let parameters = match callable.parameters(&spec.arguments) {
-                    Ok(parameters) => parameters,
-                    Err(error) => return (Err(error), None),
-                };
-                let mut store = self.store(grants, limits, reach, context(&output));
-                store.set_hostcall_fuel(HOSTCALL_BYTES_MAX + limits.result.0 as usize * VALUE_BYTES);
-                let returned =
-                    block_on(&mut store, deadline, async |store| callable.call(store, &parameters).await);
-                end_call((store, output), limits, returned, |_, returned| {
-                    callable.result(returned.as_ref(), limits)
-                })
-            }
-            // It is linked for the entry of the spec.
-            _ => (Err(ToolError::new(ErrorCode::Internal, "another entry point is linked")), None),
+    };
+    let output = CallStreams::new(GatewayLink::detached());
+    let reach = (Vec::new(), GatewayLink::detached());
+    let mut store = store(tool.engine(), &Grants::NOTHING, &Limits::DESCRIBE, reach, context(&output));
+    let said = block_on(&mut store, Instant::now() + Limits::DESCRIBE.deadline.0, async |store| {
+        let instance = tool.instantiate_async(&mut *store).await?;
+        instance.cofferdam_tool_tool().call_describe(store).await
+    });
+    let said = said.map_err(|e| {
+        let memory = &store.data().memory;
+        DescribeError::Describe(outcome::failure_error(&e, memory, &Limits::DESCRIBE, &output.tail()).message)
+    })?;
+    for (what, text) in [("arguments", &said.arguments_schema), ("result", &said.result_schema)] {
+        if text.len() > SCHEMA_BYTES_MAX {
+            return Err(DescribeError::Describe(format!(
+                "its {what} schema is longer than {SCHEMA_BYTES_MAX} bytes"
+            )));
         }
     }
-
-    /// A store in which a call finds nothing within reach but its grants.
-    fn store(
-        &self,
-        grants: &Grants,
-        limits: &Limits,
-        reach: CallContext,
-        wasi: WasiCtx,
-    ) -> Store<StoreState> {
-        let CallContext { mut mounts, gateway } = reach;
-        mounts.retain(|mount| grants.may_open(mount.guest()));
-        let mut table = ResourceTable::new();
-        table.set_max_capacity(HANDLES_MAX);
-        let state = StoreState {
-            wasi,
-            table,
-            memory: MemoryLimit::new(limits.memory.0 as usize),
-            mounts,
-            scratch: grants.scratch.as_ref().map(Scratch::new),
-            entries_read: 0,
-            last_mount: LastMount::default(),
-            disk: DiskReads::default(),
-            body_bytes: Arc::default(),
-            gateway,
-        };
-        let mut store = Store::new(&self.engine, state);
-        store.limiter(|state| &mut state.memory);
-        store.set_hostcall_fuel(HOSTCALL_BYTES_MAX + limits.result.0 as usize);
-        store.set_max_component_handles(HANDLES_MAX);
-        store
+    let texts = [&said.name, &said.summary, &said.arguments_schema, &said.result_schema];
+    let (bytes, most) = (texts.map(String::len).iter().sum::<usize>(), Limits::DESCRIBE.result);
+    if bytes as u64 > most.0 {
+        let said = format!("it says {bytes} bytes of itself; at most {most} are taken");
+        return Err(DescribeError::Describe(said));
     }
+    Ok(Description {
+        name: said.name,
+        summary: said.summary,
+        arguments_schema: said.arguments_schema,
+        result_schema: said.result_schema,
+    })
+}
+
+/// Runs a call to its end, with the folders of its workspace, of which it sees those that are
+/// granted, and the gateway's side. Gives the text that the guest returned, what the guest said
+/// instead, or why it did not come to an end; and the instance, which says nothing any more and is
+/// to be dropped when the answer is on its way. Blocks.
+pub(crate) fn run(
+    engine: &Engine,
+    linked: &LinkedComponent,
+    spec: &CallSpec,
+    reach: (Vec<GuestMount>, GatewayLink),
+    deadline: Instant,
+) -> (Result<String, ToolError>, SpentInstance) {
+    let output = CallStreams::new(reach.1.clone());
+    let (grants, limits) = (&spec.grants, &spec.limits);
+    match (linked, &spec.entry) {
+        (LinkedComponent::Tool(tool), EntryCall::Tool) => {
+            let mut store = store(engine, grants, limits, reach, context(&output));
+            let returned = block_on(&mut store, deadline, async |store| {
+                let instance = tool.instantiate_async(&mut *store).await?;
+                instance.cofferdam_tool_tool().call_call(store, &spec.arguments).await
+            });
+            end_call((store, output), limits, returned, |state, returned| {
+                let text = returned.map_err(|error| state::from_guest(error, &state.disk))?;
+                ToolError::check_result(text.len(), limits)?;
+                Ok(text)
+            })
+        }
+        (LinkedComponent::Command(runnable), EntryCall::Command(call)) => {
+            let streams = Streams::new(output.clone(), limits);
+            let mut store = store(engine, grants, limits, reach, streams.context(call));
+            let returned = block_on(&mut store, deadline, async |store| runnable.run(store).await);
+            end_call((store, output), limits, returned, |state, status| {
+                command_result(state, call, streams.result(call, status))
+            })
+        }
+        (LinkedComponent::Function(callable), EntryCall::Function(_)) => {
+            let parameters = match callable.parameters(&spec.arguments) {
+                Ok(parameters) => parameters,
+                Err(error) => return (Err(error), None),
+            };
+            let mut store = store(engine, grants, limits, reach, context(&output));
+            store.set_hostcall_fuel(HOSTCALL_BYTES_MAX + limits.result.0 as usize * VALUE_BYTES);
+            let returned =
+                block_on(&mut store, deadline, async |store| callable.call(store, &parameters).await);
+            end_call((store, output), limits, returned, |_, returned| {
+                callable.result(returned.as_ref(), limits)
+            })
+        }
+        // It is linked for the entry of the spec.
+        _ => (Err(ToolError::new(ErrorCode::Internal, "another entry point is linked")), None),
+    }
+}
+
+/// A store in which a call finds nothing within reach but its grants.
+fn store(
+    engine: &Engine,
+    grants: &Grants,
+    limits: &Limits,
+    (mut mounts, gateway): (Vec<GuestMount>, GatewayLink),
+    wasi: WasiCtx,
+) -> Store<StoreState> {
+    mounts.retain(|mount| grants.may_open(mount.guest()));
+    let mut table = ResourceTable::new();
+    table.set_max_capacity(HANDLES_MAX);
+    let state = StoreState {
+        wasi,
+        table,
+        memory: MemoryLimit::new(limits.memory.0 as usize),
+        mounts,
+        scratch: grants.scratch.as_ref().map(Scratch::new),
+        entries_read: 0,
+        last_mount: LastMount::default(),
+        disk: DiskReads::default(),
+        body_bytes: Arc::default(),
+        gateway,
+    };
+    let mut store = Store::new(engine, state);
+    store.limiter(|state| &mut state.memory);
+    store.set_hostcall_fuel(HOSTCALL_BYTES_MAX + limits.result.0 as usize);
+    store.set_max_component_handles(HANDLES_MAX);
+    store
 }
 
 /// The result of a command, once what it has left to be published is staged.

@@ -5,10 +5,11 @@
 //! writable descriptor, no network, and no way to get them.
 
 use crate::code;
+use crate::engine;
 use crate::files::{self, GuestMount};
 use crate::function;
 use crate::gateway::GatewayLink;
-use crate::machine::{CallContext, LinkedComponent, WasmEngine};
+use crate::machine::{self, LinkedComponent};
 use cofferdam_confine::{self as confine, Report, WorkerKind};
 use cofferdam_core::capability::Grants;
 use cofferdam_core::entry::EntryPoint;
@@ -24,6 +25,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use wasmtime::Engine;
 use wasmtime::component::Component;
 
 /// Serves the gateway at the other end.
@@ -32,15 +34,15 @@ use wasmtime::component::Component;
 /// [`Broken::Closed`] at the usual end: the gateway is gone, or wants nothing more.
 pub(crate) fn serve(mut socket: Socket) -> Result<(), Broken> {
     // Before anybody waits: a process ahead of its first call has its engine.
-    let machine = WasmEngine::new();
+    let engine = engine::engine();
     let hello: Hello = socket.receive_next(TO_WORKER_BYTES_MAX, |bytes| decode(bytes))?;
-    let machine = match machine {
-        Ok(machine) => machine,
+    let engine = match engine {
+        Ok(engine) => engine,
         Err(why) => return refuse(&mut socket, StartError::Engine(why)),
     };
     match hello {
-        Hello::Compile { cpu_seconds } => compile(socket, &machine, cpu_seconds),
-        Hello::Call { mounts } => call(socket, machine, &mounts),
+        Hello::Compile { cpu_seconds } => compile(socket, &engine, cpu_seconds),
+        Hello::Call { mounts } => call(socket, &engine, &mounts),
     }
 }
 
@@ -55,20 +57,20 @@ fn confine(kind: WorkerKind, mounts: &[BorrowedFd<'_>]) -> Result<Report, StartE
     confine::worker(kind, mounts).map_err(|e| StartError::Confine(e.to_string()))
 }
 
-fn compile(mut socket: Socket, machine: &WasmEngine, cpu_seconds: u64) -> Result<(), Broken> {
+fn compile(mut socket: Socket, engine: &Engine, cpu_seconds: u64) -> Result<(), Broken> {
     let report = match confine(WorkerKind::Compile { cpu_seconds }, &[]) {
         Ok(report) => report,
         Err(why) => return refuse(&mut socket, why),
     };
     socket.send(&Ready::Ok(report), &[], || false)?;
     let compiled = socket.receive_next(TO_WORKER_BYTES_MAX, |bytes| {
-        decode::<&Bytes>(bytes).map(|component| code::compile(machine.engine(), component))
+        decode::<&Bytes>(bytes).map(|component| code::compile(engine, component))
     })?;
     let compiled: Compiled<'_> = compiled.as_deref().map(Bytes::new).map_err(String::clone);
     socket.send(&compiled, &[], || false)
 }
 
-fn call(mut socket: Socket, machine: WasmEngine, mounts: &[String]) -> Result<(), Broken> {
+fn call(mut socket: Socket, engine: &Engine, mounts: &[String]) -> Result<(), Broken> {
     let code = socket.descriptor()?;
     let folders: Vec<OwnedFd> = mounts.iter().map(|_| socket.descriptor()).collect::<Result<_, _>>()?;
     // Opened now: afterwards nothing outside the mounts can be.
@@ -78,7 +80,7 @@ fn call(mut socket: Socket, machine: WasmEngine, mounts: &[String]) -> Result<()
     let mounts = visible.collect();
     let borrowed: Vec<_> = folders.iter().map(AsFd::as_fd).collect();
     let ready = confine(WorkerKind::Call, &borrowed).and_then(|report| {
-        let component = code::load(machine.engine(), &code).map_err(StartError::Code)?;
+        let component = code::load(engine, &code).map_err(StartError::Code)?;
         Ok((report, component))
     });
     let (report, component) = match ready {
@@ -87,7 +89,7 @@ fn call(mut socket: Socket, machine: WasmEngine, mounts: &[String]) -> Result<()
     };
     socket.send(&Ready::Ok(report), &[], || false)?;
     drop((code, folders));
-    let mut server = WorkerServer { machine, mounts, component, linked: None };
+    let mut server = WorkerServer { mounts, component, linked: None };
     let socket = Arc::new(Mutex::new(socket));
     loop {
         server.next(&socket)?;
@@ -96,7 +98,6 @@ fn call(mut socket: Socket, machine: WasmEngine, mounts: &[String]) -> Result<()
 
 /// A worker that runs the guests of one component.
 struct WorkerServer {
-    machine: WasmEngine,
     mounts: Vec<GuestMount>,
     component: Component,
     /// The component, linked with the grants of the last call, for its entry point.
@@ -110,7 +111,7 @@ impl WorkerServer {
         match wanted {
             ToWorker::Describe { grants, point } => {
                 let described: Result<Description, DescribeError> =
-                    self.link(&grants, &point).and_then(|linked| self.machine.describe(&linked));
+                    self.link(&grants, &point).and_then(|linked| machine::describe(&linked));
                 lock(socket).send(&described, &[], || false)
             }
             ToWorker::Functions => lock(socket).send(&function::list(&self.component), &[], || false),
@@ -119,8 +120,8 @@ impl WorkerServer {
                 let (ended, spent) = match self.link(&spec.grants, &spec.entry.point()) {
                     Ok(linked) => {
                         let gateway = GatewayLink::new(socket.clone());
-                        let reach = CallContext { mounts: self.mounts.clone(), gateway };
-                        self.machine.run(&linked, &spec, reach, deadline)
+                        let reach = (self.mounts.clone(), gateway);
+                        machine::run(self.component.engine(), &linked, &spec, reach, deadline)
                     }
                     // It linked when it was loaded, under the same grants.
                     Err(error) => (Err(ToolError::new(ErrorCode::ToolUnavailable, error.to_string())), None),
@@ -138,7 +139,7 @@ impl WorkerServer {
         {
             return Ok(linked.clone());
         }
-        let linked = self.machine.link(&self.component, grants, point)?;
+        let linked = machine::link(&self.component, grants, point)?;
         self.linked = Some((grants.clone(), point.clone(), linked.clone()));
         Ok(linked)
     }

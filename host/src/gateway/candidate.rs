@@ -8,7 +8,7 @@ mod skeleton;
 
 pub use skeleton::PolicySkeleton;
 
-use super::ready::CacheChoice;
+use super::ready::choose_cache;
 use super::{Gateway, GatewayError, Role, builtin, builtin_component, load_policies, open_fetched, sandbox};
 use crate::config::Config;
 use cofferdam_agent::tools::{Registry, RegistryError, check_granted, read_component, read_policy};
@@ -22,6 +22,7 @@ use cofferdam_warden::sandbox::{Binary, Functions, Sandbox, SandboxError, report
 use cofferdam_warden::shell::quote_path;
 use std::io;
 use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
 /// A component that somebody is working on.
 pub struct Candidate {
@@ -36,8 +37,8 @@ pub struct Candidate {
     /// The functions that it exports, if it is neither a tool of the contract nor a command.
     pub functions: Functions,
     sandbox: Sandbox,
-    /// Where its machine code is kept.
-    cache: CacheChoice,
+    /// Where its machine code is kept, and what is gone with it.
+    cache: (PathBuf, Option<TempDir>),
     /// What policies may pin of registries.
     fetched: Store,
 }
@@ -73,8 +74,8 @@ impl Candidate {
             e => CandidateError::NotTaken(format!("{shown} is not a component: {e}")),
         })?;
         let binary = Binary::new(bytes);
-        let cache = CacheChoice::to_look(config)?;
-        let sandbox = sandbox(config, &cache.path)?;
+        let cache = choose_cache(config)?;
+        let sandbox = sandbox(config, &cache.0)?;
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
         let load = || sandbox.load(binary.clone(), &Grants::NOTHING, &EntryPolicy::Tool);
         let described = match report_loading(&name, load) {
@@ -252,7 +253,7 @@ impl Candidate {
     /// [`GatewayError`].
     pub fn gateway(&self, places: &Config, policy: &ToolPolicy) -> Result<Gateway, GatewayError> {
         let load = |sandbox: &Sandbox| Registry::from_component(sandbox, policy, self.binary.clone());
-        Gateway::open_with(places, Role::Beside, &self.cache.path, (load, Some(policy.tool.as_str())))
+        Gateway::open_with(places, Role::Beside, &self.cache.0, (load, Some(policy.tool.as_str())))
     }
 }
 

@@ -54,8 +54,8 @@ impl Gateway {
             PreparePurpose::Look.private_folder(&folder)?;
         }
         PreparePurpose::Look.private_folder(&outgoing_dir(config))?;
-        let cache = CacheChoice::to_look(config)?;
-        let sandbox = sandbox(config, &cache.path)?;
+        let (cache, _temporary) = choose_cache(config)?;
+        let sandbox = sandbox(config, &cache)?;
         drop(call_threads(Role::Serve)?);
         sandbox.try_worker()?;
         Ok(())
@@ -94,36 +94,28 @@ fn load(
     try_sandbox: impl FnOnce(&Sandbox) -> Result<(), SandboxError>,
 ) -> Result<(PolicySet, Registry), GatewayError> {
     let policies = load_policies(policies_dir).map_err(GatewayError::Policies)?;
-    let cache = CacheChoice::to_look(config)?;
-    let sandbox = sandbox(config, &cache.path)?;
+    let (cache, _temporary) = choose_cache(config)?;
+    let sandbox = sandbox(config, &cache)?;
     try_sandbox(&sandbox)?;
     let registry = Registry::load(&sandbox, &policies, &sources(config, policies_dir));
     Ok((policies, registry))
 }
 
-/// Compiled components for commands that only look. Where the state has no cache they are kept
-/// nowhere: a start, perhaps under another account, would find a folder that is not its own.
-pub(super) struct CacheChoice {
-    pub(super) path: PathBuf,
-    /// Gone at the end.
-    _temporary: Option<TempDir>,
-}
-
-impl CacheChoice {
-    /// The state's where there is one.
-    ///
-    /// # Errors
-    /// [`GatewayError::State`] where no temporary folder can be made.
-    pub(super) fn to_look(config: &Config) -> Result<Self, GatewayError> {
-        let path = cache_dir(config);
-        // What is there and cannot be used is told as a start would.
-        if path.symlink_metadata().is_ok() {
-            return Ok(Self { path, _temporary: None });
-        }
-        let made =
-            tempfile::tempdir().map_err(|cause| GatewayError::State("a temporary folder".into(), cause))?;
-        Ok(Self { path: made.path().to_owned(), _temporary: Some(made) })
+/// Where commands that only look have compiled components. Where the state has no cache that is a
+/// folder which is gone with the second value: a start, perhaps under another account, would find
+/// one that is not its own.
+///
+/// # Errors
+/// [`GatewayError::State`] where no temporary folder can be made.
+pub(super) fn choose_cache(config: &Config) -> Result<(PathBuf, Option<TempDir>), GatewayError> {
+    let path = cache_dir(config);
+    // What is there and cannot be used is told as a start would.
+    if path.symlink_metadata().is_ok() {
+        return Ok((path, None));
     }
+    let made =
+        tempfile::tempdir().map_err(|cause| GatewayError::State("a temporary folder".into(), cause))?;
+    Ok((made.path().to_owned(), Some(made)))
 }
 
 /// Whether there is such a folder and things can be made in it, or it could be made itself.

@@ -7,6 +7,7 @@ use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_warden::attachments::outgoing::{OutgoingBytes, OutgoingFile};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::fs::File;
 use std::io::{BufRead, Read};
 use std::time::Duration;
@@ -76,8 +77,8 @@ impl AttachFile {
 pub enum AttachAnswer {
     /// All of them will go out with the reply.
     Added {
-        /// As they will be sent.
-        attachments: Vec<QueuedFile>,
+        /// As they will be sent: for each a `filename`, a `mimeType` and its `bytes`.
+        attachments: Vec<Value>,
     },
     /// The message is out.
     Said(SentMessage),
@@ -86,15 +87,6 @@ pub enum AttachAnswer {
         /// Why.
         error: ToolError,
     },
-}
-
-/// A file as it will be sent.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct QueuedFile {
-    pub(super) filename: String,
-    pub(super) mime_type: String,
-    pub(super) bytes: u64,
 }
 
 fn malformed(why: String) -> ToolError {

@@ -9,8 +9,8 @@
 mod asked;
 
 pub use asked::{
-    AttachAnswer, AttachFile, AttachRequest, FILES_MAX, HEAD_BYTES_MAX, QueuedFile, SAY_PATIENCE_MAX,
-    SAY_TEXT_BYTES_MAX, SayRequest,
+    AttachAnswer, AttachFile, AttachRequest, FILES_MAX, HEAD_BYTES_MAX, SAY_PATIENCE_MAX, SAY_TEXT_BYTES_MAX,
+    SayRequest,
 };
 
 use crate::config::Config;
@@ -208,11 +208,10 @@ where
             settled.map_err(|error| ToolError::new(ErrorCode::DurabilityUnknown, error.to_string()))
         })?;
         addition.keep();
-        let added = delivery.attachments.into_iter().map(|file| QueuedFile {
-            filename: file.name,
-            mime_type: file.mime_type,
-            bytes: file.bytes,
-        });
+        let added = delivery
+            .attachments
+            .into_iter()
+            .map(|file| json!({ "filename": file.name, "mimeType": file.mime_type, "bytes": file.bytes }));
         Ok(AttachAnswer::Added { attachments: added.collect() })
     }
 

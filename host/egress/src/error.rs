@@ -1,6 +1,5 @@
 //! Why something is not fetched. No message repeats a user name, a password or a query.
 
-use crate::range::Range;
 use crate::target::URL_BYTES_MAX;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::net::IpAddr;
@@ -33,7 +32,7 @@ pub enum RefusedAddress {
     Port(String, u16, String),
     /// Not a public address: what its name stands for, and what that belongs to.
     #[error("{0} is at {1}, which is not public ({2}); to allow it write {3}")]
-    NotPublic(String, IpAddr, Range, String),
+    NotPublic(String, IpAddr, &'static str, String),
     /// From https to http.
     #[error("{0} leads to plain http, which is not followed")]
     Downgrade(String),

@@ -31,6 +31,6 @@ pub use error::{EgressError, RefusedAddress};
 pub use fetch::{Egress, FetchLimits};
 pub use guests::GuestWeb;
 pub use host::{BadHost, HostPort};
-pub use range::{Range, range_of};
+pub use range::range_of;
 pub use target::{AddressRules, CheckedUrl, HTTPS_PORT, Ports, URL_BYTES_MAX};
 pub use trust::{Authorities, BadAuthorities, client_builder};

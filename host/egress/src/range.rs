@@ -4,18 +4,7 @@
 //! An IPv6 address that stands for an IPv4 one is judged by that one, or refused where the way
 //! there is a tunnel.
 
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-/// What an address that is not public belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Range(&'static str);
-
-impl fmt::Display for Range {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
-    }
-}
 
 /// First address, length of the prefix, name.
 const V4: &[(Ipv4Addr, u32, &str)] = &[
@@ -62,19 +51,19 @@ const GLOBAL: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 const NAT64: (Ipv6Addr, u32) = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
 
 /// What an address belongs to that is not public; none of a public one.
-pub fn range_of(address: IpAddr) -> Option<Range> {
+pub fn range_of(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => of_v4(address),
         IpAddr::V6(address) => of_v6(address),
     }
 }
 
-fn of_v4(address: Ipv4Addr) -> Option<Range> {
+fn of_v4(address: Ipv4Addr) -> Option<&'static str> {
     let is_in = |first: &Ipv4Addr, bits: u32| (address.to_bits() ^ first.to_bits()).leading_zeros() >= bits;
-    V4.iter().find(|(first, bits, _)| is_in(first, *bits)).map(|(_, _, name)| Range(name))
+    V4.iter().find(|(first, bits, _)| is_in(first, *bits)).map(|(_, _, name)| *name)
 }
 
-fn of_v6(address: Ipv6Addr) -> Option<Range> {
+fn of_v6(address: Ipv6Addr) -> Option<&'static str> {
     let is_in = |first: Ipv6Addr, bits: u32| (address.to_bits() ^ first.to_bits()).leading_zeros() >= bits;
     if let Some(inner) = address.to_ipv4_mapped() {
         return of_v4(inner);
@@ -83,6 +72,6 @@ fn of_v6(address: Ipv6Addr) -> Option<Range> {
         let [.., a, b, c, d] = address.octets();
         return of_v4(Ipv4Addr::new(a, b, c, d));
     }
-    let known = V6.iter().find(|(first, bits, _)| is_in(*first, *bits)).map(|(_, _, name)| Range(name));
-    known.or_else(|| (!is_in(GLOBAL.0, GLOBAL.1)).then_some(Range("reserved")))
+    let known = V6.iter().find(|(first, bits, _)| is_in(*first, *bits)).map(|(_, _, name)| *name);
+    known.or_else(|| (!is_in(GLOBAL.0, GLOBAL.1)).then_some("reserved"))
 }

@@ -20,9 +20,6 @@ const STEP_BYTES: usize = 256;
 /// many, and what is packed as nothing, over and over, would never end by what comes out.
 const PACKED_MORE_BYTES: u64 = 64 << 10;
 
-/// A piece, the end, or a failure.
-type Come = Result<Option<Bytes>, reqwest::Error>;
-
 /// A body whose bytes are still to come.
 pub(super) struct Unpacked {
     response: Response,
@@ -35,8 +32,8 @@ pub(super) struct Unpacked {
     terms: Terms,
     /// What came and was not unpacked yet.
     input: Bytes,
-    /// What came while nobody waited for it.
-    ahead: Option<Come>,
+    /// What came while nobody waited for it: a piece, the end, or a failure.
+    ahead: Option<Result<Option<Bytes>, reqwest::Error>>,
     /// What can be handed out.
     output: Vec<u8>,
     state: BodyState,

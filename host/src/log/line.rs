@@ -13,16 +13,6 @@ use tracing::{Event, Level};
 /// A longer message or value is cut: a line must not crowd out all others.
 pub(super) const FIELD_BYTES_MAX: usize = 8 << 10;
 
-/// What is logged.
-pub(super) struct LogLine<'a> {
-    /// UTC, RFC 3339.
-    pub(super) time: String,
-    pub(super) level: Level,
-    /// The module that says it.
-    pub(super) target: &'a str,
-    pub(super) fields: EventFields,
-}
-
 /// The message and the named values of an event, in order.
 #[derive(Default)]
 pub(super) struct EventFields {
@@ -109,31 +99,29 @@ impl Visit for EventFields {
     }
 }
 
-impl LogLine<'_> {
-    /// The line, its newline included.
-    pub(super) fn format(&self, format: LogFormat) -> String {
-        let Self { time, level, target, fields } = self;
-        match format {
-            LogFormat::Text => format!("{time} {:>5} {target}: {}\n", level.as_str(), fields.words()),
-            LogFormat::Json => self.json(),
-        }
+/// The line of an event, its newline included: when it was (UTC, RFC 3339), how grave it is, and
+/// the module that says it.
+pub(super) fn format_line(
+    format: LogFormat,
+    (time, level, target): (&str, Level, &str),
+    fields: &EventFields,
+) -> String {
+    if format == LogFormat::Text {
+        return format!("{time} {:>5} {target}: {}\n", level.as_str(), fields.words());
     }
-
-    fn json(&self) -> String {
-        let mut object = Map::new();
-        let mut text = |name: &str, text: &str| object.insert(name.to_owned(), text.into());
-        text("timestamp", &self.time);
-        text("level", self.level.as_str());
-        text("target", self.target);
-        text("message", &self.fields.message);
-        let value = |value: &LoggedValue| match value {
-            LoggedValue::Plain(value) => value.clone(),
-            LoggedValue::Said(text) | LoggedValue::Quoted(text) => text.as_str().into(),
-        };
-        let fields = self.fields.values.iter().map(|(name, logged)| ((*name).to_owned(), value(logged)));
-        object.insert("fields".to_owned(), fields.collect::<Map<_, _>>().into());
-        format!("{}\n", Value::from(object))
-    }
+    let mut object = Map::new();
+    let mut text = |name: &str, text: &str| object.insert(name.to_owned(), text.into());
+    text("timestamp", time);
+    text("level", level.as_str());
+    text("target", target);
+    text("message", &fields.message);
+    let value = |value: &LoggedValue| match value {
+        LoggedValue::Plain(value) => value.clone(),
+        LoggedValue::Said(text) | LoggedValue::Quoted(text) => text.as_str().into(),
+    };
+    let values = fields.values.iter().map(|(name, logged)| ((*name).to_owned(), value(logged)));
+    object.insert("fields".to_owned(), values.collect::<Map<_, _>>().into());
+    format!("{}\n", Value::from(object))
 }
 
 /// Without secrets, and cut; in this order, so that no half of a secret is left at the cut.
@@ -162,9 +150,8 @@ mod tests {
 
     fn line(message: &str, values: Vec<(&'static str, LoggedValue)>) -> [String; 2] {
         let fields = EventFields { values, ..EventFields::message(message) };
-        let time = "2026-01-02T03:04:05.678901Z".to_owned();
-        let line = LogLine { time, level: Level::WARN, target: "cofferdam::x", fields };
-        [line.format(LogFormat::Text), line.format(LogFormat::Json)]
+        let said = ("2026-01-02T03:04:05.678901Z", Level::WARN, "cofferdam::x");
+        [LogFormat::Text, LogFormat::Json].map(|format| format_line(format, said, &fields))
     }
 
     #[test]

@@ -14,7 +14,7 @@ use cofferdam_core::lock::lock;
 use cofferdam_core::secret::redact;
 use cofferdam_core::text::one_line;
 use cofferdam_store::LastError;
-use line::{EventFields, LogLine};
+use line::{EventFields, format_line};
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -100,7 +100,7 @@ fn log(level: Level, target: &str, fields: EventFields) {
     let format = if IS_JSON.load(Ordering::Relaxed) { LogFormat::Json } else { LogFormat::Text };
     // UTC, RFC 3339, microseconds.
     let time = format!("{:.6}", jiff::Timestamp::now());
-    write(&LogLine { time, level, target, fields }.format(format));
+    write(&format_line(format, (&time, level, target), &fields));
 }
 
 /// The one way to standard error.

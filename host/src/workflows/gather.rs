@@ -3,7 +3,7 @@
 //!
 //! `workflow check` and runs gather alike; a run stops at the first problem, a check tells of all.
 
-use super::files::{AttachableFolder, LocalError, LocalFile};
+use super::files::{AttachableFolder, ENTRIES_MAX, LocalError, LocalFile};
 use super::types::AttachmentLimits;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::one_line;
@@ -87,12 +87,7 @@ pub struct Gather<'a> {
     folder: &'a AttachableFolder,
     limits: &'a AttachmentLimits,
     workspace: OpenWorkspace<'a>,
-    union: AttachmentUnion,
-}
-
-/// The union as it grows: each thing once, at its first place.
-#[derive(Default)]
-struct AttachmentUnion {
+    /// The union as it grows: each thing once, at its first place.
     items: Vec<GatheredAttachment>,
     /// By type and key: where a thing is. Bytes, since two paths that are no text would be alike as
     /// text.
@@ -104,7 +99,107 @@ struct AttachmentUnion {
     matched: BTreeMap<usize, (bool, Vec<String>)>,
 }
 
-impl AttachmentUnion {
+impl From<LocalError> for ToolError {
+    fn from(error: LocalError) -> Self {
+        Self { code: error.code(), message: error.to_string() }
+    }
+}
+
+impl<'a> Gather<'a> {
+    /// Gathers nothing yet.
+    pub fn new(
+        folder: &'a AttachableFolder,
+        limits: &'a AttachmentLimits,
+        workspace: OpenWorkspace<'a>,
+    ) -> Self {
+        let (items, places, problems, matched) = Default::default();
+        Self { folder, limits, workspace, items, places, problems, left: ENTRIES_MAX, matched }
+    }
+
+    /// The union of these in order, and everything that is wrong with them.
+    pub fn gather(mut self, planned: Vec<PlannedBytes<'_>>) -> (Vec<GatheredAttachment>, Vec<ToolError>) {
+        for one in planned {
+            match one {
+                PlannedBytes::Ready(ready) => self.take(&ready),
+                PlannedBytes::Deferred(planned) => self.defer(planned),
+            }
+            if self.items.len() > ITEMS_MAX {
+                let message =
+                    format!("the task has more than {ITEMS_MAX} attachments; write narrower patterns");
+                self.problems.push(ToolError { code: ErrorCode::TooLarge, message });
+                break;
+            }
+        }
+        for (_, patterns) in self.matched.values().filter(|(matched, _)| !matched) {
+            let message = format!("no file matches {}", patterns.join(", "));
+            self.problems.push(ToolError { code: ErrorCode::NotFound, message });
+        }
+        (self.items, self.problems)
+    }
+
+    fn take(&mut self, ready: &ReadyAttachment) {
+        let taken = match &ready.item.source {
+            AttachmentSource::Url(url) => self.take_address(url, ready),
+            AttachmentSource::Workspace(path) => {
+                self.matched.entry(ready.group).or_default().0 = true;
+                self.take_of_workspace(path, ready)
+            }
+            AttachmentSource::File(path) => {
+                // Among patterns it is one that must be there, and so matches.
+                self.matched.entry(ready.group).or_default().0 = true;
+                self.take_file(path, ready)
+            }
+            AttachmentSource::Pattern(pattern) => self.take_matching(pattern, ready),
+        };
+        self.problems.extend(taken.err());
+    }
+
+    fn take_address(&mut self, url: &Url, ready: &ReadyAttachment) -> Result<(), ToolError> {
+        let (kind, is_downloaded) = (ready.item.kind, ready.item.is_downloaded());
+        if is_downloaded {
+            CheckedUrl::parse(url.as_written(), &self.limits.private_hosts).map_err(EgressError::from)?;
+        }
+        let bytes = ByteSource::At(kind, url.clone());
+        let found = GatheredAttachment::from_ready(ready, url.as_written().to_owned(), bytes);
+        let merged = self.add(found, Some((kind, url.key().into_bytes())));
+        if is_downloaded {
+            // Anyone who of its declarations asks for that.
+            merged.bytes = ByteSource::ToDownload(kind, url.clone());
+        }
+        Ok(())
+    }
+
+    fn take_matching(&mut self, pattern: &Pattern, ready: &ReadyAttachment) -> Result<(), ToolError> {
+        let found = self.folder.open_below(&ready.folder)?.find_matching(pattern, &mut self.left)?;
+        let matched = self.matched.entry(ready.group).or_default();
+        matched.0 |= !found.is_empty();
+        matched.1.push(format!("`{}`", one_line(&pattern.to_string(), 200)));
+        for path in found {
+            if self.items.len() > ITEMS_MAX {
+                break;
+            }
+            if let Err(problem) = self.take_file(&path, ready) {
+                self.problems.push(problem);
+            }
+        }
+        Ok(())
+    }
+
+    fn take_file(&mut self, path: &FolderPath, ready: &ReadyAttachment) -> Result<(), ToolError> {
+        let local = self.folder.open_below(&ready.folder)?.file(path)?;
+        self.add_file(local, path.to_string(), ready)
+    }
+
+    fn take_of_workspace(&mut self, path: &GuestPath, ready: &ReadyAttachment) -> Result<(), ToolError> {
+        if let Some(local) = (self.workspace)(path).transpose()? {
+            return self.add_file(local, path.to_string(), ready);
+        }
+        let unknown = ByteSource::Unknown { is_path: true, deferred: false };
+        let found = GatheredAttachment::from_ready(ready, path.to_string(), unknown);
+        self.add(found, Some((ready.item.kind, format!("workspace {path}").into_bytes())));
+        Ok(())
+    }
+
     /// Adds a thing. The key is the same for two of the same type that are the same; without one it
     /// is no other's equal. A name or meta that is not given changes nothing. What it has become
     /// comes back.
@@ -142,111 +237,14 @@ impl AttachmentUnion {
         };
         self.add(found, None);
     }
-}
-
-impl From<LocalError> for ToolError {
-    fn from(error: LocalError) -> Self {
-        Self { code: error.code(), message: error.to_string() }
-    }
-}
-
-impl<'a> Gather<'a> {
-    /// Gathers nothing yet.
-    pub fn new(
-        folder: &'a AttachableFolder,
-        limits: &'a AttachmentLimits,
-        workspace: OpenWorkspace<'a>,
-    ) -> Self {
-        let union = AttachmentUnion { left: super::files::ENTRIES_MAX, ..AttachmentUnion::default() };
-        Self { folder, limits, workspace, union }
-    }
-
-    /// The union of these in order, and everything that is wrong with them.
-    pub fn gather(mut self, planned: Vec<PlannedBytes<'_>>) -> (Vec<GatheredAttachment>, Vec<ToolError>) {
-        for one in planned {
-            match one {
-                PlannedBytes::Ready(ready) => self.take(&ready),
-                PlannedBytes::Deferred(planned) => self.union.defer(planned),
-            }
-            if self.union.items.len() > ITEMS_MAX {
-                let message =
-                    format!("the task has more than {ITEMS_MAX} attachments; write narrower patterns");
-                self.union.problems.push(ToolError { code: ErrorCode::TooLarge, message });
-                break;
-            }
-        }
-        for (_, patterns) in self.union.matched.values().filter(|(matched, _)| !matched) {
-            let message = format!("no file matches {}", patterns.join(", "));
-            self.union.problems.push(ToolError { code: ErrorCode::NotFound, message });
-        }
-        (self.union.items, self.union.problems)
-    }
-
-    fn take(&mut self, ready: &ReadyAttachment) {
-        let taken = match &ready.item.source {
-            AttachmentSource::Url(url) => self.take_address(url, ready),
-            AttachmentSource::Workspace(path) => {
-                self.union.matched.entry(ready.group).or_default().0 = true;
-                self.take_of_workspace(path, ready)
-            }
-            AttachmentSource::File(path) => {
-                // Among patterns it is one that must be there, and so matches.
-                self.union.matched.entry(ready.group).or_default().0 = true;
-                self.take_file(path, ready)
-            }
-            AttachmentSource::Pattern(pattern) => self.take_matching(pattern, ready),
-        };
-        self.union.problems.extend(taken.err());
-    }
-
-    fn take_address(&mut self, url: &Url, ready: &ReadyAttachment) -> Result<(), ToolError> {
-        let (kind, is_downloaded) = (ready.item.kind, ready.item.is_downloaded());
-        if is_downloaded {
-            CheckedUrl::parse(url.as_written(), &self.limits.private_hosts).map_err(EgressError::from)?;
-        }
-        let bytes = ByteSource::At(kind, url.clone());
-        let found = GatheredAttachment::from_ready(ready, url.as_written().to_owned(), bytes);
-        let merged = self.union.add(found, Some((kind, url.key().into_bytes())));
-        if is_downloaded {
-            // Anyone who of its declarations asks for that.
-            merged.bytes = ByteSource::ToDownload(kind, url.clone());
-        }
-        Ok(())
-    }
-
-    fn take_matching(&mut self, pattern: &Pattern, ready: &ReadyAttachment) -> Result<(), ToolError> {
-        let found = self.folder.open_below(&ready.folder)?.find_matching(pattern, &mut self.union.left)?;
-        let matched = self.union.matched.entry(ready.group).or_default();
-        matched.0 |= !found.is_empty();
-        matched.1.push(format!("`{}`", one_line(&pattern.to_string(), 200)));
-        for path in found {
-            if self.union.items.len() > ITEMS_MAX {
-                break;
-            }
-            if let Err(problem) = self.take_file(&path, ready) {
-                self.union.problems.push(problem);
-            }
-        }
-        Ok(())
-    }
-
-    fn take_file(&mut self, path: &FolderPath, ready: &ReadyAttachment) -> Result<(), ToolError> {
-        let local = self.folder.open_below(&ready.folder)?.file(path)?;
-        self.add(local, path.to_string(), ready)
-    }
-
-    fn take_of_workspace(&mut self, path: &GuestPath, ready: &ReadyAttachment) -> Result<(), ToolError> {
-        if let Some(local) = (self.workspace)(path).transpose()? {
-            return self.add(local, path.to_string(), ready);
-        }
-        let unknown = ByteSource::Unknown { is_path: true, deferred: false };
-        let found = GatheredAttachment::from_ready(ready, path.to_string(), unknown);
-        self.union.add(found, Some((ready.item.kind, format!("workspace {path}").into_bytes())));
-        Ok(())
-    }
 
     /// Adds an open file that is as large and of a type as it may be.
-    fn add(&mut self, mut local: LocalFile, shown: String, ready: &ReadyAttachment) -> Result<(), ToolError> {
+    fn add_file(
+        &mut self,
+        mut local: LocalFile,
+        shown: String,
+        ready: &ReadyAttachment,
+    ) -> Result<(), ToolError> {
         let kind = ready.item.kind;
         let quoted = format!("`{}`", one_line(&shown, 200));
         if local.bytes > self.limits.max_bytes {
@@ -259,7 +257,7 @@ impl<'a> Gather<'a> {
         self.limits.check_type(kind, &mime_type, &quoted)?;
         let key = (kind, local.real.as_os_str().as_bytes().to_vec());
         let found = GatheredAttachment::from_ready(ready, shown, ByteSource::Local(kind, local));
-        self.union.add(GatheredAttachment { mime_type: Some(mime_type), ..found }, Some(key));
+        self.add(GatheredAttachment { mime_type: Some(mime_type), ..found }, Some(key));
         Ok(())
     }
 }
@@ -299,10 +297,14 @@ impl AttachmentLimits {
 mod tests {
     use super::*;
     use serde_json::json;
+    use std::path::Path;
 
     #[test]
     fn what_is_the_same_is_one_item_at_its_first_place_with_the_last_words() {
-        let mut union = AttachmentUnion::default();
+        let folder = AttachableFolder::open(Path::new("")).expect("the current one");
+        let limits = AttachmentLimits::default();
+        let workspace = |_: &GuestPath| None;
+        let mut gather = Gather::new(&folder, &limits, &workspace);
         let meta = |n: u32| json!({ "n": n }).as_object().cloned();
         let name = |text: &str| Some(text.to_owned());
         let mut add = |shown: &str,
@@ -312,7 +314,7 @@ mod tests {
             let bytes = ByteSource::Unknown { is_path: true, deferred: false };
             let (kind, shown, scopes) = (String::new(), shown.to_owned(), vec![scope]);
             let found = GatheredAttachment { kind, bytes, shown, name, meta, mime_type: None, scopes };
-            union.add(found, key.map(|(kind, key)| (kind, key.as_bytes().to_vec())));
+            gather.add(found, key.map(|(kind, key)| (kind, key.as_bytes().to_vec())));
         };
         add("a", Some((Kind::Image, "k1")), (name("first"), meta(1)), DeclaringScope::Task);
         add("b", Some((Kind::Image, "k2")), (None, None), DeclaringScope::Task);
@@ -321,7 +323,7 @@ mod tests {
         add("e", Some((Kind::Image, "k2")), (name("last"), None), DeclaringScope::Action);
         add("f", None, (None, None), DeclaringScope::Action);
         add("g", None, (None, None), DeclaringScope::Action);
-        let merged = union.items;
+        let merged = gather.items;
         let things: Vec<_> = merged
             .iter()
             .map(|item| (item.shown.as_str(), item.name.as_deref(), item.scopes.len()))

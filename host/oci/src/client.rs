@@ -42,13 +42,13 @@ pub struct Settings {
     pub component_bytes_max: u64,
 }
 
-/// One repository.
+/// The repository of a reference.
 pub(crate) struct Repository<'s> {
-    settings: &'s Settings,
+    pub(crate) settings: &'s Settings,
+    pub(crate) reference: &'s ImageReference,
     /// As it is written.
-    name: String,
+    pub(crate) name: String,
     base: Address,
-    repository: String,
     http: Client,
     /// The value of the header, once the registry has asked for one.
     authorization: Option<Secret>,
@@ -61,7 +61,7 @@ type Bounds<'w> = (u64, &'w mut dyn FnMut(u64));
 impl<'s> Repository<'s> {
     /// That of a reference.
     pub(crate) fn new(
-        reference: &ImageReference,
+        reference: &'s ImageReference,
         settings: &'s Settings,
         deadline: Instant,
     ) -> Result<Self, FetchError> {
@@ -77,9 +77,9 @@ impl<'s> Repository<'s> {
         let http = client(base.reach, concat!("cofferdam/", env!("CARGO_PKG_VERSION"))).build();
         Ok(Self {
             settings,
+            reference,
             name: format!("{registry}/{}", reference.repository()),
             base,
-            repository: reference.repository().to_owned(),
             http: http.map_err(|_| refused())?,
             authorization: None,
             deadline,
@@ -132,7 +132,7 @@ impl<'s> Repository<'s> {
         bounds: Bounds<'_>,
     ) -> Result<Option<Vec<u8>>, FetchError> {
         let shown = format!("{}/{path}", self.name);
-        let mut url = self.base.join(&format!("v2/{}/{path}", self.repository));
+        let mut url = self.base.join(&format!("v2/{}/{path}", self.reference.repository()));
         let (mut redirects, mut was_asked) = (0, false);
         loop {
             let mut request = self.http.get(url.clone()).header(ACCEPT, accept);
@@ -222,7 +222,7 @@ impl<'s> Repository<'s> {
     /// Does what the registry asks for, so that the same can be asked for again.
     async fn authenticate(&mut self, response: &Response, shown: &str) -> Result<(), FetchError> {
         let basic = self.settings.credentials.as_ref().map(basic);
-        let challenge = Challenge::from_headers(response.headers(), &self.repository);
+        let challenge = Challenge::from_headers(response.headers(), self.reference.repository());
         self.authorization = match challenge.ok_or_else(|| FetchError::Challenge(shown.to_owned()))? {
             Challenge::Bearer(realm) => Some(self.token(&realm, basic.as_ref()).await?),
             Challenge::Basic if basic.is_some() => basic,

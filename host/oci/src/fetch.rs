@@ -3,7 +3,7 @@
 
 use crate::client::{Repository, Settings};
 use crate::error::FetchError;
-use crate::manifest::{BadManifest, Descriptor, Index, MANIFEST_BYTES_MAX, Manifest};
+use crate::manifest::{Descriptor, Index, MANIFEST_BYTES_MAX, Manifest};
 use crate::signature::Signature;
 use cofferdam_core::oci::{ContentDigest, ImageReference, SignerKey};
 use std::collections::BTreeSet;
@@ -48,7 +48,7 @@ pub async fn fetch(
     let max = settings.time_max;
     let deadline = Instant::now() + max;
     let repository = Repository::new(reference, settings, deadline)?;
-    let fetched = Fetching { repository, reference }.run(signers, settings.component_bytes_max, progress);
+    let fetched = repository.run(signers, progress);
     let late = |_| FetchError::TimedOut(reference.to_string(), max);
     timeout_at(deadline, fetched).await.map_err(late)?
 }
@@ -79,26 +79,21 @@ fn is_bundle(kind: &str) -> bool {
     kind.starts_with(BUNDLE)
 }
 
-struct Fetching<'f> {
-    repository: Repository<'f>,
-    reference: &'f ImageReference,
-}
-
-impl Fetching<'_> {
+impl Repository<'_> {
     async fn run(
         mut self,
         signers: &BTreeSet<SignerKey>,
-        bytes_max: u64,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Fetched, FetchError> {
         let reference = self.reference.clone();
         let manifest = self.fetch_manifest(reference.digest(), MANIFEST_BYTES_MAX).await?;
+        let bytes_max = self.settings.component_bytes_max;
         let parsed = Manifest::parse(&manifest).and_then(|parsed| parsed.component(bytes_max).cloned());
-        let layer = parsed.map_err(|cause| self.component_error(cause))?;
+        let layer = parsed.map_err(|cause| FetchError::Manifest(reference.to_string(), cause))?;
         let signatures = self.signatures(signers).await?;
         progress(0, layer.size);
         let mut came = |bytes| progress(bytes, layer.size);
-        let component = self.repository.blob(&layer, &mut came).await?;
+        let component = self.blob(&layer, &mut came).await?;
         Ok(Fetched { reference, manifest, component, signatures })
     }
 
@@ -108,8 +103,8 @@ impl Fetching<'_> {
         digest: &ContentDigest,
         bytes_max: u64,
     ) -> Result<Vec<u8>, FetchError> {
-        let what = format!("{}@{digest}", self.shown_repository());
-        let bytes = self.repository.manifest(&digest.to_string(), bytes_max).await?;
+        let what = format!("{}@{digest}", self.name);
+        let bytes = self.manifest(&digest.to_string(), bytes_max).await?;
         let bytes = bytes.ok_or_else(|| FetchError::Missing(what.clone()))?;
         let found = ContentDigest::hash(&bytes);
         if found == *digest {
@@ -117,10 +112,6 @@ impl Fetching<'_> {
         } else {
             Err(FetchError::Digest { what, wanted: digest.clone(), found })
         }
-    }
-
-    fn component_error(&self, cause: BadManifest) -> FetchError {
-        FetchError::Manifest(self.reference.to_string(), cause)
     }
 
     /// One signature of each signer.
@@ -168,10 +159,9 @@ impl Fetching<'_> {
     /// Those of simple signing, at the tag that cosign gives them.
     async fn fetch_simple_signatures(&mut self, found: &mut FoundSignatures) -> Result<(), FetchError> {
         let tag = format!("sha256-{}.sig", self.reference.digest().hex());
-        let bytes = self.repository.manifest(&tag, MANIFEST_BYTES_MAX).await;
-        let bytes = found.pass_malformed(bytes)?.flatten();
+        let bytes = found.pass_malformed(self.manifest(&tag, MANIFEST_BYTES_MAX).await)?.flatten();
         let Some(bytes) = bytes else { return Ok(()) };
-        let malformed = |cause| FetchError::Manifest(format!("{}:{tag}", self.shown_repository()), cause);
+        let malformed = |cause| FetchError::Manifest(format!("{}:{tag}", self.name), cause);
         let manifest = Manifest::parse(&bytes).map_err(malformed);
         let Some(manifest) = found.pass_malformed(manifest)? else { return Ok(()) };
         let layers = manifest.layers.iter().filter(|layer| layer.media_type == SIMPLE_LAYER);
@@ -189,13 +179,12 @@ impl Fetching<'_> {
     /// Those in bundles that refer to the component.
     async fn fetch_bundles(&mut self, found: &mut FoundSignatures) -> Result<(), FetchError> {
         let digest = self.reference.digest();
-        let index = match found.pass_malformed(self.repository.referrers(digest).await)?.flatten() {
+        let index = match found.pass_malformed(self.referrers(digest).await)?.flatten() {
             Some(index) => Some(index),
             // Where the registry does not keep track, anyone who refers to something does.
             None => {
                 let tag = format!("sha256-{}", digest.hex());
-                let index = self.repository.manifest(&tag, MANIFEST_BYTES_MAX).await;
-                found.pass_malformed(index)?.flatten()
+                found.pass_malformed(self.manifest(&tag, MANIFEST_BYTES_MAX).await)?.flatten()
             }
         };
         let Some(index) = index else { return Ok(()) };
@@ -220,16 +209,12 @@ impl Fetching<'_> {
     /// The bundle of the manifest of this digest; none where it has another layer.
     async fn fetch_bundle(&mut self, digest: &ContentDigest) -> Result<Option<Vec<u8>>, FetchError> {
         let bytes = self.fetch_manifest(digest, SIGNATURE_BYTES_MAX).await?;
-        let malformed = |cause| FetchError::Manifest(format!("{}@{digest}", self.shown_repository()), cause);
+        let malformed = |cause| FetchError::Manifest(format!("{}@{digest}", self.name), cause);
         let manifest = Manifest::parse(&bytes).map_err(malformed)?;
         match manifest.layers.iter().find(|layer| is_bundle(&layer.media_type)) {
             Some(layer) => self.small(layer).await.map(Some),
             None => Ok(None),
         }
-    }
-
-    fn shown_repository(&self) -> String {
-        format!("{}/{}", self.reference.registry(), self.reference.repository())
     }
 
     /// A payload or a bundle.
@@ -238,6 +223,6 @@ impl Fetching<'_> {
             let what = format!("a signature of {}", self.reference);
             return Err(FetchError::TooLong(what, SIGNATURE_BYTES_MAX));
         }
-        self.repository.blob(descriptor, &mut |_| {}).await
+        self.blob(descriptor, &mut |_| {}).await
     }
 }

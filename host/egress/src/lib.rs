@@ -33,4 +33,4 @@ pub use guests::GuestWeb;
 pub use host::{BadHost, HostPort};
 pub use range::range_of;
 pub use target::{AddressRules, CheckedUrl, HTTPS_PORT, Ports, URL_BYTES_MAX};
-pub use trust::{Authorities, BadAuthorities, client_builder};
+pub use trust::{BadAuthorities, authority_count, client_builder, trust_authorities};

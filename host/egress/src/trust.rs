@@ -7,11 +7,7 @@
 use reqwest::{Certificate, Client, ClientBuilder};
 use std::sync::OnceLock;
 
-static TRUSTED: OnceLock<Authorities> = OnceLock::new();
-
-/// Authorities of an operator's own.
-#[derive(Clone, Debug)]
-pub struct Authorities(Vec<Certificate>);
+static TRUSTED: OnceLock<Vec<Certificate>> = OnceLock::new();
 
 /// Why a text names no authorities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,42 +20,35 @@ pub enum BadAuthorities {
     Malformed,
 }
 
-impl Authorities {
-    /// Those of a text in PEM. What else is in it is left alone.
-    ///
-    /// # Errors
-    /// [`BadAuthorities`]: one that is malformed refuses all of them.
-    pub fn from_pem(pem: &[u8]) -> Result<Self, BadAuthorities> {
-        let found = Certificate::from_pem_bundle(pem).map_err(|_| BadAuthorities::Malformed)?;
-        if found.is_empty() {
-            return Err(BadAuthorities::None);
-        }
-        let authorities = Self(found);
-        // What is in them is looked at when a client is made, and no sooner.
-        authorities.add_to(Client::builder()).build().map_err(|_| BadAuthorities::Malformed)?;
-        Ok(authorities)
+/// Has every client that this process makes from here on trust the authorities of a text in PEM.
+/// What else is in it is left alone. Only the first time counts.
+///
+/// # Errors
+/// [`BadAuthorities`]: one that is malformed refuses all of them.
+pub fn trust_authorities(pem: &[u8]) -> Result<(), BadAuthorities> {
+    let found = Certificate::from_pem_bundle(pem).map_err(|_| BadAuthorities::Malformed)?;
+    if found.is_empty() {
+        return Err(BadAuthorities::None);
     }
+    // What is in them is looked at when a client is made, and no sooner.
+    add_authorities(Client::builder(), &found).build().map_err(|_| BadAuthorities::Malformed)?;
+    let _ = TRUSTED.set(found);
+    Ok(())
+}
 
-    /// How many this process trusts; none where the operator names no file.
-    pub fn authority_count() -> Option<usize> {
-        TRUSTED.get().map(|authorities| authorities.0.len())
-    }
+/// How many this process trusts; none where the operator names no file.
+pub fn authority_count() -> Option<usize> {
+    TRUSTED.get().map(Vec::len)
+}
 
-    /// Has every client that this process makes from here on trust them. Only the first time
-    /// counts.
-    pub fn trust(self) {
-        let _ = TRUSTED.set(self);
-    }
-
-    fn add_to(&self, builder: ClientBuilder) -> ClientBuilder {
-        self.0.iter().cloned().fold(builder, ClientBuilder::add_root_certificate)
-    }
+fn add_authorities(builder: ClientBuilder, authorities: &[Certificate]) -> ClientBuilder {
+    authorities.iter().cloned().fold(builder, ClientBuilder::add_root_certificate)
 }
 
 /// A client that trusts the operator's authorities, if there are any, besides the public ones.
 pub fn client_builder(builder: ClientBuilder) -> ClientBuilder {
     match TRUSTED.get() {
-        Some(authorities) => authorities.add_to(builder),
+        Some(authorities) => add_authorities(builder, authorities),
         None => builder,
     }
 }
@@ -79,7 +68,7 @@ mod tests {
             (wrapped("!"), BadAuthorities::Malformed),
             (wrapped("aGVsbG8="), BadAuthorities::Malformed),
         ] {
-            assert_eq!(Authorities::from_pem(pem.as_bytes()).map(|_| ()), Err(said), "{pem:?}");
+            assert_eq!(trust_authorities(pem.as_bytes()), Err(said), "{pem:?}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::config::{CA_FILE_BYTES_MAX, Config};
 use cofferdam_agent::server::UnusableKey;
-use cofferdam_egress::Authorities;
+use cofferdam_egress::trust_authorities;
 use cofferdam_warden::files::open_regular;
 use std::io::Read;
 
@@ -23,6 +23,5 @@ pub fn trust(config: &Config) -> Result<(), UnusableKey> {
             " has more than {CA_FILE_BYTES_MAX} bytes; name one with your own authorities alone"
         )));
     }
-    Authorities::from_pem(&pem).map_err(|error| refused(format!(": {error}")))?.trust();
-    Ok(())
+    trust_authorities(&pem).map_err(|error| refused(format!(": {error}")))
 }

@@ -9,7 +9,7 @@ use cofferdam_agent::server::{MissingSecret, SecretFileError, UnusableKey};
 use cofferdam_chat::setup::{BotFacts, LIMITED, Obstacle, ProbeError};
 use cofferdam_core::text::one_line;
 use cofferdam_discord as discord;
-use cofferdam_egress::Authorities;
+use cofferdam_egress::authority_count;
 use cofferdam_telegram as telegram;
 use serde::Serialize;
 use std::path::Path;
@@ -153,7 +153,7 @@ pub(super) fn await_answers(
         bot(found, at, ("Discord's API", OTHER_DISCORD), findings)
     });
     let model = answers.model.map(|(probed, _)| model(probed, config, findings));
-    let own_authorities = Authorities::authority_count();
+    let own_authorities = authority_count();
     NetworkReport { offline, own_authorities, telegram, discord, model, clock_ahead_seconds }
 }
 

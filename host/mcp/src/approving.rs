@@ -81,17 +81,10 @@ impl Elicitation {
     }
 }
 
-/// What a client calls: the tool by the name that it gave, the arguments as it wrote them.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct CalledTool {
-    name: String,
-    arguments_sha256: String,
-}
-
-impl CalledTool {
-    pub(crate) fn new(name: &str, arguments: &str) -> Self {
-        Self { name: name.to_owned(), arguments_sha256: sha256_hex(arguments.as_bytes()) }
-    }
+/// What a client calls: the tool by the name that it gave, and by their SHA-256 the arguments as it
+/// wrote them.
+pub(crate) fn name_call(tool: &str, arguments: &str) -> String {
+    format!("{tool} {}", sha256_hex(arguments.as_bytes()))
 }
 
 /// Leaves the question for the answer of the call, or decides by what the client brought with it.
@@ -99,7 +92,8 @@ pub(crate) struct DeferredQuestion {
     /// The turn of the question that was answered: the call is the same one.
     pub(crate) turn: Option<TurnId>,
     caller: Caller,
-    called: CalledTool,
+    /// By [`name_call`].
+    called: String,
     brought: Mutex<Option<(OpenQuestion, ElicitResult)>>,
     left: Mutex<Option<ApprovalRequest>>,
 }
@@ -134,7 +128,7 @@ impl DeferredQuestion {
 
 /// A question that was handed out.
 struct OpenQuestion {
-    called: CalledTool,
+    called: String,
     sha256: String,
     turn: TurnId,
     until: Instant,
@@ -158,7 +152,7 @@ impl OpenQuestions {
     pub(crate) fn resume(
         &self,
         caller: Caller,
-        called: CalledTool,
+        called: String,
         state: Option<&str>,
         answers: Option<&InputResponses>,
     ) -> Result<DeferredQuestion, ErrorData> {
@@ -176,7 +170,7 @@ impl OpenQuestions {
     }
 
     /// Remembers a question; `None` without randomness, and then nobody is asked.
-    fn add(&self, approval: ApprovalRequest, called: CalledTool) -> Option<String> {
+    fn add(&self, approval: ApprovalRequest, called: String) -> Option<String> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).ok()?;
         let state = hex::encode(bytes);
@@ -192,7 +186,7 @@ impl OpenQuestions {
 
     /// The question with this state. None where it was asked about another call: it stays open for
     /// that one's answer, and this call is a new one.
-    fn take(&self, state: &str, called: &CalledTool) -> Result<Option<OpenQuestion>, ErrorData> {
+    fn take(&self, state: &str, called: &str) -> Result<Option<OpenQuestion>, ErrorData> {
         let now = Instant::now();
         let mut open = lock(&self.open);
         let at = open.iter().position(|(known, question)| known == state && now < question.until);
@@ -201,7 +195,7 @@ impl OpenQuestions {
                         this server's; call again without it";
             ErrorData::invalid_params(said, None)
         })?;
-        if open[at].1.called != *called {
+        if open[at].1.called != called {
             return Ok(None);
         }
         Ok(open.remove(at).map(|(_, question)| question))
@@ -247,15 +241,15 @@ mod tests {
         Caller { channel: "mcp".to_owned(), sender: "1".to_owned() }
     }
 
-    fn called() -> CalledTool {
-        CalledTool::new("t", "{}")
+    fn called() -> String {
+        name_call("t", "{}")
     }
 
     fn answer(questions: &OpenQuestions, state: &str) -> Result<Option<TurnId>, i32> {
         answer_of(called(), questions, state)
     }
 
-    fn answer_of(called: CalledTool, questions: &OpenQuestions, state: &str) -> Result<Option<TurnId>, i32> {
+    fn answer_of(called: String, questions: &OpenQuestions, state: &str) -> Result<Option<TurnId>, i32> {
         let returning = questions.resume(caller(), called, Some(state), None);
         returning.map(|returning| returning.turn).map_err(|error| error.code.0)
     }
@@ -279,7 +273,7 @@ mod tests {
     fn another_call_is_none_that_goes_on() {
         let questions = OpenQuestions::new(Duration::from_secs(600));
         let state = questions.add(approval(0), called()).expect("randomness");
-        for other in [CalledTool::new("u", "{}"), CalledTool::new("t", r#"{"a":1}"#)] {
+        for other in [name_call("u", "{}"), name_call("t", r#"{"a":1}"#)] {
             assert_eq!(answer_of(other, &questions, &state), Ok(None));
         }
         assert_eq!(answer(&questions, &state), Ok(Some(TurnId::new("turn-0".to_owned()))));

@@ -1,7 +1,7 @@
 //! One `tools/call`: from the client's words to a call of the toolbox, and from its answer to the
 //! client's.
 
-use crate::approving::{CalledTool, DeferredQuestion, Elicitation};
+use crate::approving::{DeferredQuestion, Elicitation, name_call};
 use crate::attached::{self, ATTACHMENTS_META_KEY};
 use crate::holding::TurnFiles;
 use crate::progress::ProgressReport;
@@ -105,7 +105,7 @@ impl ServerState {
         if is_stateless(context) {
             let state = params.request_state.as_deref();
             let answers = params.input_responses.as_ref();
-            let called = CalledTool::new(&params.name, arguments);
+            let called = name_call(&params.name, arguments);
             let deferred = Arc::new(self.questions.resume(self.caller(), called, state, answers)?);
             return Ok((Some(deferred.clone()), Some(deferred)));
         }

@@ -9,14 +9,9 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The tools as they are offered, with what results are held to.
+/// The tools as they are offered, each with what its results are held to.
 pub(crate) struct ToolOffer {
-    tools: BTreeMap<String, OfferedTool>,
-}
-
-struct OfferedTool {
-    offered: Offered,
-    result: Option<Schema>,
+    tools: BTreeMap<String, (Offered, Option<Schema>)>,
 }
 
 impl ToolOffer {
@@ -27,26 +22,26 @@ impl ToolOffer {
 
     /// All of them, in the same order each time.
     pub(crate) fn list(&self) -> Vec<Offered> {
-        self.tools.values().map(|entry| entry.offered.clone()).collect()
+        self.tools.values().map(|(offered, _)| offered.clone()).collect()
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<Offered> {
-        self.tools.get(name).map(|entry| entry.offered.clone())
+        self.tools.get(name).map(|(offered, _)| offered.clone())
     }
 
     /// What the result of this tool is held to, where it says so itself.
     pub(crate) fn result_schema(&self, name: &str) -> Option<&Schema> {
-        self.tools.get(name)?.result.as_ref()
+        self.tools.get(name)?.1.as_ref()
     }
 }
 
-fn entry(name: &str, tool: &RegisteredTool) -> OfferedTool {
+fn entry(name: &str, tool: &RegisteredTool) -> (Offered, Option<Schema>) {
     let description = &tool.description;
     let input = modern(&description.arguments).as_object().cloned().unwrap_or_default();
     let offered = Offered::new(name.to_owned(), description.summary.clone(), Arc::new(input))
         .with_annotations(annotations(&tool.policy));
     let (object, result) = result(name, &description.result);
-    OfferedTool { offered: offered.with_raw_output_schema(Arc::new(object)), result }
+    (offered.with_raw_output_schema(Arc::new(object)), result)
 }
 
 /// A result's schema, and what results are held to. The sandbox lets no result pass that is not an

@@ -34,8 +34,9 @@ const ID: &str = "mcp-session-id";
 pub(super) struct Sessions<S> {
     service: StreamableHttpService<S, LocalSessionManager>,
     manager: Arc<LocalSessionManager>,
+    /// When each has begun, and its place, which is free for another one when that is dropped.
     /// Never held while anything is waited for: a session that is stuck holds up no other.
-    begun: Mutex<HashMap<Arc<str>, BegunSession>>,
+    begun: Mutex<HashMap<Arc<str>, (Instant, OwnedSemaphorePermit)>>,
     /// Those that no session has, nor one that is about to begin.
     places: Arc<Semaphore>,
     requests: OpenRequests,
@@ -50,12 +51,6 @@ struct SessionRequest {
     open: OpenRequests,
     session: Arc<str>,
     id: RequestId,
-}
-
-struct BegunSession {
-    at: Instant,
-    /// Free for another one when this is dropped.
-    _place: OwnedSemaphorePermit,
 }
 
 impl SessionRequest {
@@ -164,7 +159,7 @@ impl<S: ServerHandler + Clone> Sessions<S> {
         };
         let answer = self.service.handle(request).await;
         if let Some(id) = session_id(answer.headers()) {
-            lock(&self.begun).insert(id.into(), BegunSession { at, _place: place });
+            lock(&self.begun).insert(id.into(), (at, place));
         }
         answer
     }
@@ -182,12 +177,12 @@ impl<S: ServerHandler + Clone> Sessions<S> {
 
     fn old(&self, now: Instant) -> Vec<Arc<str>> {
         let begun = lock(&self.begun);
-        begun.iter().filter(|(_, session)| self.is_old(now, session.at)).map(|(id, _)| id.clone()).collect()
+        begun.iter().filter(|(_, (at, _))| self.is_old(now, *at)).map(|(id, _)| id.clone()).collect()
     }
 
     async fn end_if_old(&self, id: &str) {
         let now = Instant::now();
-        let is_old = lock(&self.begun).get(id).is_some_and(|session| self.is_old(now, session.at));
+        let is_old = lock(&self.begun).get(id).is_some_and(|(at, _)| self.is_old(now, *at));
         if is_old {
             self.end(id).await;
         }

@@ -1,9 +1,8 @@
 //! The guest's way to the gateway, which alone has authority: every request is sent there and
 //! answered.
 
-use cofferdam_core::host_call::{FILES_MAX, Notification, Reply, ReplyFile, Request};
+use cofferdam_core::host_call::{Notification, Reply, Request};
 use cofferdam_core::lock::lock;
-use cofferdam_core::message::{Address, OutgoingAttachment};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_ipc::{Broken, FromWorker, REQUEST_BYTES_MAX, Socket, decode};
 use std::fs::File;
@@ -62,22 +61,6 @@ impl GatewayLink {
     pub(crate) fn descriptor(&self) -> Result<File, ToolError> {
         let mut socket = self.socket().ok_or_else(not_granted_error)?;
         socket.descriptor().map(File::from).map_err(|broken| gateway_gone_error(&broken))
-    }
-
-    /// Adds files to the reply to a request, all of them or none.
-    ///
-    /// # Errors
-    /// As [`Gateway::ask`]; more than [`FILES_MAX`] files are not sent.
-    pub(crate) fn add_to_reply(
-        &self,
-        files: Vec<ReplyFile>,
-        to: Address,
-    ) -> Result<Vec<OutgoingAttachment>, ToolError> {
-        if files.len() > FILES_MAX {
-            let said = format!("one call adds at most {FILES_MAX} files to a reply");
-            return Err(ToolError::new(ErrorCode::QuotaExceeded, said));
-        }
-        self.ask(Request::AddToReply(files, to), expect_reply!(Added))
     }
 
     /// Whether the turn was cancelled; a gateway that does not answer waits for nothing.

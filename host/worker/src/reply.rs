@@ -2,9 +2,11 @@
 //! itself, and contents as they are.
 
 use crate::bindings::cofferdam::tool::reply_attachments as wit;
+use crate::gateway::expect_reply;
 use crate::state::{Answered, StoreState};
-use cofferdam_core::host_call::{ReplyFile, ReplySource};
+use cofferdam_core::host_call::{FILES_MAX, ReplyFile, ReplySource, Request};
 use cofferdam_core::message::{Address, OutgoingAttachment};
+use cofferdam_core::tool::{ErrorCode, ToolError};
 
 fn reply_file(file: wit::ReplyFile) -> ReplyFile {
     let source = match file.source {
@@ -27,8 +29,14 @@ impl wit::Host for StoreState {
     }
 
     fn add_to(&mut self, files: Vec<wit::ReplyFile>, to: wit::Address) -> Answered<Vec<wit::AddedFile>> {
+        // Too many are not even sent.
+        if files.len() > FILES_MAX {
+            let said = format!("one call adds at most {FILES_MAX} files to a reply");
+            return Ok(Err(self.error(ToolError::new(ErrorCode::QuotaExceeded, said))?));
+        }
         let to = Address { session: to.session, request: to.request };
-        let added = self.gateway.add_to_reply(files.into_iter().map(reply_file).collect(), to);
+        let files = files.into_iter().map(reply_file).collect();
+        let added = self.gateway.ask(Request::AddToReply(files, to), expect_reply!(Added));
         self.answer(added.map(|files| files.into_iter().map(wit::AddedFile::from).collect::<Vec<_>>()))
     }
 }

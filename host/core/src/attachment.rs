@@ -49,6 +49,11 @@ impl AttachmentInfo {
     }
 }
 
+/// Whether a media type is `a/b`, or one of `a/*`.
+pub fn matches_type(pattern: &str, mime_type: &str) -> bool {
+    pattern.strip_suffix('*').map_or(pattern == mime_type, |prefix| mime_type.starts_with(prefix))
+}
+
 /// What the provider is told when, and only when, a turn has attachments (R-002-8).
 ///
 /// Two lines for any number; built from detected types and sizes alone, so no name and no

@@ -6,6 +6,7 @@ use super::gather::{ByteSource, GatheredAttachment};
 use super::types::AttachmentLimits;
 use cofferdam_agent::llm::PARTS_BYTES_MAX;
 use cofferdam_agent::turn::TaskAttachments;
+use cofferdam_core::attachment::matches_type;
 use cofferdam_core::audit::WorkflowAttachment;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::text::one_line;
@@ -139,13 +140,6 @@ impl AttachmentViewer<'_> {
              as a file"
         );
         ToolError { code: ErrorCode::AttachmentUnavailable, message }
-    }
-}
-
-fn matches_type(pattern: &str, mime_type: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(prefix) => mime_type.starts_with(prefix),
-        None => pattern == mime_type,
     }
 }
 

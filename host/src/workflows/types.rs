@@ -1,6 +1,7 @@
 //! What attachments of workflows may be: by type, as their bytes tell, how large, and from where
 //! they are downloaded.
 
+use cofferdam_core::attachment::matches_type;
 use cofferdam_core::limits::TimeSpan;
 use cofferdam_core::text::one_line;
 use cofferdam_egress::HostPort;
@@ -115,11 +116,7 @@ impl AllowedTypes {
 
     /// Whether a file of this detected type may be attached as this.
     pub fn is_allowed(&self, kind: Kind, mime_type: &str) -> bool {
-        self.patterns(kind).iter().any(|pattern| match pattern.strip_suffix('*') {
-            Some("*/") => true,
-            Some(prefix) => mime_type.starts_with(prefix),
-            None => pattern == mime_type,
-        })
+        self.patterns(kind).iter().any(|pattern| pattern == "*/*" || matches_type(pattern, mime_type))
     }
 }
 

@@ -6,6 +6,7 @@ use crate::turn::{HistoryEntry, TaskAttachments, TokenUsage};
 use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use cofferdam_core::attachment::matches_type;
 use cofferdam_warden::attachments::{Attachment, Attachments, Blob, BlobBytes};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -152,10 +153,7 @@ fn shape(mime_type: &str) -> Option<PartShape> {
 /// The bytes and the shape of an attachment that is shown.
 fn accepted_blob<'a>(attachment: &'a Attachment, accepts: &[String]) -> Option<(&'a Blob, PartShape)> {
     let (mime_type, blob) = (attachment.info.mime_type.as_str(), attachment.blob.as_ref()?);
-    let fits = |pattern: &String| match pattern.strip_suffix('*') {
-        Some(prefix) => mime_type.starts_with(prefix),
-        None => pattern == mime_type,
-    };
+    let fits = |pattern: &String| matches_type(pattern, mime_type);
     let shape = shape(mime_type)?;
     (!blob.is_empty() && accepts.iter().any(fits)).then_some((blob, shape))
 }

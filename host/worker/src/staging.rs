@@ -94,7 +94,7 @@ impl wit::Host for StoreState {
 impl wit::HostStagedFile for StoreState {
     fn body(&mut self, this: Resource<GuestStagedFile>) -> wasmtime::Result<Resource<DynOutputStream>> {
         self.with_free_body(&this, "asked for a second body stream of")?;
-        let stream: DynOutputStream = Box::new(StreamTo(StagedBody(self.table.get(&this)?.0.clone())));
+        let stream: DynOutputStream = Box::new(StreamTo(self.table.get(&this)?.0.clone()));
         Ok(self.table.push_child(stream, &this)?)
     }
 
@@ -138,17 +138,15 @@ impl progress::Host for StoreState {
 }
 
 /// The body of a staged file.
-struct StagedBody(Arc<Handle>);
-
-impl ByteSink for StagedBody {
+impl ByteSink for Arc<Handle> {
     /// Large enough that 40 MiB are 40 calls.
     const PERMIT_BYTES: usize = 1 << 20;
 
     fn append(&mut self, bytes: &[u8]) -> StreamResult<()> {
         check_permit::<Self>(bytes)?;
         // The text starts with the code, so that the guest can tell a quota from a full disk.
-        let request = Request::Write { file: self.0.id, bytes: Raw::new(bytes) };
-        let written = self.0.gateway.ask(request, expect_done);
+        let request = Request::Write { file: self.id, bytes: Raw::new(bytes) };
+        let written = self.gateway.ask(request, expect_done);
         written.map_err(|error| StreamError::LastOperationFailed(wasmtime::Error::msg(error.to_string())))
     }
 }

@@ -203,7 +203,7 @@ impl types::HostOutgoingBody for StoreState {
         if std::mem::replace(&mut body.has_stream, true) {
             return Ok(Err(()));
         }
-        let stream: DynOutputStream = Box::new(StreamTo(BodySink(body.written.clone())));
+        let stream: DynOutputStream = Box::new(StreamTo(body.written.clone()));
         Ok(Ok(self.table.push_child(stream, &this)?))
     }
 
@@ -267,15 +267,13 @@ impl types::HostRequestOptions for StoreState {
 }
 
 /// Where a guest writes a body.
-struct BodySink(Shared<BodyBytes>);
-
-impl ByteSink for BodySink {
+impl ByteSink for Shared<BodyBytes> {
     const PERMIT_BYTES: usize = 1 << 20;
 
     /// Takes them if the call may keep them beside those of its other bodies.
     fn append(&mut self, bytes: &[u8]) -> StreamResult<()> {
         check_permit::<Self>(bytes)?;
-        let mut written = lock(&self.0);
+        let mut written = lock(self);
         if !written.count(bytes.len()) {
             written.state = BodyState::Aborted;
             let code = ErrorCode::HttpRequestBodySize(Some(BODY_BYTES_MAX as u64));

@@ -116,7 +116,7 @@ impl ConfineError {
 /// [`ConfineError`]: the process is half confined and must exit.
 pub fn worker(kind: WorkerKind, mounts: &[BorrowedFd<'_>]) -> Result<Report, ConfineError> {
     status::single_threaded()?;
-    let status = status::StatusFile::open()?;
+    let status = status::open_status()?;
     privileges::drop_all()?;
     privileges::hide_and_die_with_parent()?;
     let rlimits = rlimits::worker(kind)?;
@@ -127,7 +127,7 @@ pub fn worker(kind: WorkerKind, mounts: &[BorrowedFd<'_>]) -> Result<Report, Con
         WorkerKind::Call => ConfinementMode::CallWorker,
         WorkerKind::Compile { .. } => ConfinementMode::CompileWorker,
     };
-    status.report(who, landlock, filtered, rlimits)
+    status::report(&status, who, landlock, filtered, rlimits)
 }
 
 /// Confines the gateway and says what is in force. Its workers inherit all of it.
@@ -139,11 +139,11 @@ pub fn worker(kind: WorkerKind, mounts: &[BorrowedFd<'_>]) -> Result<Report, Con
 /// [`ConfineError`]: the process is half confined and must exit.
 pub fn gateway(paths: &GatewayPaths, ports: Option<&[u16]>) -> Result<Report, ConfineError> {
     status::single_threaded()?;
-    let status = status::StatusFile::open()?;
+    let status = status::open_status()?;
     expendable::prepare();
     privileges::keep_file_capabilities()?;
     let rlimits = rlimits::gateway()?;
     let landlock = landlock::gateway(paths, ports)?;
     let filtered = seccomp::gateway()?;
-    status.report(ConfinementMode::Gateway, landlock, filtered, rlimits)
+    status::report(&status, ConfinementMode::Gateway, landlock, filtered, rlimits)
 }

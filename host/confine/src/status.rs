@@ -18,50 +18,45 @@ pub(super) fn single_threaded() -> Result<(), ConfineError> {
     if threads == 1 { Ok(()) } else { Err(ConfineError::Threads(threads)) }
 }
 
-/// The status file, opened while it can be and read once all is in force.
-pub(super) struct StatusFile(File);
+/// The status file, opened while it can be and read by [`report`] once all is in force.
+pub(super) fn open_status() -> Result<File, ConfineError> {
+    File::open(STATUS).map_err(failed)
+}
 
-impl StatusFile {
-    pub(super) fn open() -> Result<Self, ConfineError> {
-        File::open(STATUS).map(Self).map_err(failed)
-    }
-
-    /// What is in force, as the kernel tells it; `filtered` says whether it took our filter of
-    /// system calls: a container's own is none of ours.
-    pub(super) fn report(
-        &self,
-        who: ConfinementMode,
-        landlock: Option<Landlock>,
-        filtered: bool,
-        rlimits: BTreeMap<String, u64>,
-    ) -> Result<Report, ConfineError> {
-        let mut bytes = [0; 8192];
-        let read = self.0.read_at(&mut bytes, 0).map_err(failed)?;
-        let text = String::from_utf8_lossy(&bytes[..read]);
-        let field = |name: &str| {
-            text.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim()))
-        };
-        let set = |name: &str| u64::from_str_radix(field(name).unwrap_or_default(), 16).unwrap_or(u64::MAX);
-        let number = |name: &str| field(name).and_then(|n| n.parse::<u32>().ok());
-        Ok(Report {
-            who,
-            no_new_privs: field("NoNewPrivs") == Some("1"),
-            capabilities: Capabilities {
-                effective: set("CapEff"),
-                permitted: set("CapPrm"),
-                inheritable: set("CapInh"),
-                ambient: set("CapAmb"),
-                bounding: set("CapBnd"),
-            },
-            landlock,
-            seccomp: match number("Seccomp") {
-                Some(2) if filtered => Seccomp::Filter { filters: number("Seccomp_filters").unwrap_or(1) },
-                Some(_) => Seccomp::Off,
-                None => Seccomp::Unsupported,
-            },
-            rlimits,
-        })
-    }
+/// What is in force, as the kernel tells it; `filtered` says whether it took our filter of
+/// system calls: a container's own is none of ours.
+pub(super) fn report(
+    status: &File,
+    who: ConfinementMode,
+    landlock: Option<Landlock>,
+    filtered: bool,
+    rlimits: BTreeMap<String, u64>,
+) -> Result<Report, ConfineError> {
+    let mut bytes = [0; 8192];
+    let read = status.read_at(&mut bytes, 0).map_err(failed)?;
+    let text = String::from_utf8_lossy(&bytes[..read]);
+    let field =
+        |name: &str| text.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim()));
+    let set = |name: &str| u64::from_str_radix(field(name).unwrap_or_default(), 16).unwrap_or(u64::MAX);
+    let number = |name: &str| field(name).and_then(|n| n.parse::<u32>().ok());
+    Ok(Report {
+        who,
+        no_new_privs: field("NoNewPrivs") == Some("1"),
+        capabilities: Capabilities {
+            effective: set("CapEff"),
+            permitted: set("CapPrm"),
+            inheritable: set("CapInh"),
+            ambient: set("CapAmb"),
+            bounding: set("CapBnd"),
+        },
+        landlock,
+        seccomp: match number("Seccomp") {
+            Some(2) if filtered => Seccomp::Filter { filters: number("Seccomp_filters").unwrap_or(1) },
+            Some(_) => Seccomp::Off,
+            None => Seccomp::Unsupported,
+        },
+        rlimits,
+    })
 }
 
 fn failed(cause: std::io::Error) -> ConfineError {

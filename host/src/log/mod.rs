@@ -30,7 +30,8 @@ const FILTER_VARIABLE: &str = "COFFERDAM_LOG";
 const FORMAT_VARIABLE: &str = "COFFERDAM_LOG_FORMAT";
 
 static IS_JSON: AtomicBool = AtomicBool::new(false);
-static STARTED: OnceLock<LogGuard> = OnceLock::new();
+/// The filter in force, and what is logged where nobody says otherwise.
+static STARTED: OnceLock<(reload::Handle<EnvFilter, Registry>, &str)> = OnceLock::new();
 
 /// The last error of the log, for those who look at this process later.
 static LAST_ERROR: Mutex<Option<LastError>> = Mutex::new(None);
@@ -41,12 +42,6 @@ const SAID_BYTES_MAX: usize = 400;
 pub fn error_now(text: &str) -> LastError {
     let said = one_line(&redact(text), SAID_BYTES_MAX);
     LastError { at: format!("{:.0}", jiff::Timestamp::now()), said }
-}
-
-struct LogGuard {
-    filter: reload::Handle<EnvFilter, Registry>,
-    /// What is logged where nobody says otherwise.
-    usual: &'static str,
 }
 
 /// Starts the log of this process, with a filter for when neither environment nor configuration has
@@ -61,7 +56,7 @@ pub fn start(usual: &'static str) -> Result<(), String> {
         _ => LogFormat::Text,
     });
     let (filter, handle) = reload::Layer::new(filter(None, usual));
-    if STARTED.set(LogGuard { filter: handle, usual }).is_ok() {
+    if STARTED.set((handle, usual)).is_ok() {
         Registry::default().with(filter).with(LogWriter).init();
         std::panic::set_hook(Box::new(|panic| {
             log(Level::ERROR, "cofferdam", EventFields::message(&panic.to_string()))
@@ -73,8 +68,8 @@ pub fn start(usual: &'static str) -> Result<(), String> {
 /// Goes on as the configuration says.
 pub fn configure(config: &Config) {
     set_format(config.format);
-    let Some(started) = STARTED.get() else { return };
-    if let Err(error) = started.filter.reload(filter(config.filter.as_deref(), started.usual)) {
+    let Some((in_force, usual)) = STARTED.get() else { return };
+    if let Err(error) = in_force.reload(filter(config.filter.as_deref(), usual)) {
         say(Level::ERROR, &format!("the log's filter stays as it was: {error}"));
     }
 }

@@ -85,27 +85,13 @@ fn storage_problem(url: &Url, error: &BlobError) -> ToolError {
     ToolError { code, message: format!("`{}`: {error}", url.redacted()) }
 }
 
-/// An address of a task that is never contacted, also where its host could be.
-#[derive(Debug, thiserror::Error)]
-#[error("task {task}: {refused}")]
-pub struct AddressError {
-    task: String,
-    refused: RefusedAddress,
-}
-
-impl AddressError {
-    /// For programs.
-    pub fn code(&self) -> ErrorCode {
-        EgressError::from(self.refused.clone()).code()
-    }
-}
-
-/// Refuses addresses that are wrong on paper: their spelling, their scheme, a user in them. What is
-/// known of no address before its task is checked then.
+/// Refuses addresses that are never contacted since they are wrong on paper, also where their host
+/// could be: their spelling, their scheme, a user in them. What is known of no address before its
+/// task is checked then.
 ///
 /// # Errors
-/// [`AddressError`] for the first one.
-pub fn check_addresses(plan: &RunPlan, limits: &AttachmentLimits) -> Result<(), AddressError> {
+/// What is refused of the first one.
+pub fn check_addresses(plan: &RunPlan, limits: &AttachmentLimits) -> Result<(), ToolError> {
     for (task, work) in plan.workflow().tasks.iter().zip(&plan.tasks) {
         let PlannedWork::Agent(work) = work else { continue };
         for item in work.attachments.iter().filter_map(|one| one.item.as_ref()) {
@@ -113,7 +99,10 @@ pub fn check_addresses(plan: &RunPlan, limits: &AttachmentLimits) -> Result<(), 
             if !item.is_downloaded() {
                 continue;
             }
-            check_address(url, limits).map_err(|refused| AddressError { task: task.id.clone(), refused })?;
+            check_address(url, limits).map_err(|refused| {
+                let message = format!("task {}: {refused}", task.id);
+                ToolError { code: EgressError::from(refused).code(), message }
+            })?;
         }
     }
     Ok(())

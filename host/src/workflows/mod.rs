@@ -25,7 +25,7 @@ mod types;
 
 pub use began::{PreparedRun, TakeUpError, new_run, take_up, trigger_of};
 pub use catalog::{Catalog, CatalogError, OFFERED_FILES_MAX, OfferedWorkflow};
-pub use download::{AddressError, check_addresses};
+pub use download::check_addresses;
 pub(crate) use executor::describe_end;
 pub use executor::people::{ChannelPeople, await_sent, keep_and_send, retry_reach};
 pub use executor::{ExecuteError, Executor, NO_MODEL};

@@ -343,7 +343,7 @@ impl WorkflowService {
         let plan = RunPlan::begin(of.workflow.clone(), &context)
             .map_err(|error| StartRefusal::Refused(format!("{}: {}", error.code, error.problem)))?;
         check_addresses(&plan, &self.0.executors.borrow().limits)
-            .map_err(|error| StartRefusal::Refused(format!("{}: {error}", error.code())))?;
+            .map_err(|error| StartRefusal::Refused(error.to_string()))?;
         let new = new_run(&plan, &context, of.dir.clone(), &by);
         let new = NewRun { owner: RunOwner::Serve, answer_to: Some(answer_to), answers, ..new };
         let warden = self.warden();

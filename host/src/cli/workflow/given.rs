@@ -50,7 +50,8 @@ impl RunInput {
             tools: if workflow.names_tools() { describe_tools()? } else { Map::new() },
         };
         let plan = RunPlan::begin(workflow.clone(), &context)?;
-        check_addresses(&plan, &config.workflow_attachments).with_context(file)?;
+        let refused = check_addresses(&plan, &config.workflow_attachments).map_err(|error| error.message);
+        refused.map_err(anyhow::Error::msg).with_context(file)?;
         Ok((context, plan))
     }
 

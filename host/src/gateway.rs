@@ -49,7 +49,7 @@ pub use replaying::policy_now;
 pub use serving::{find_serving_process, holder, is_listening, workers};
 pub use trust::trust;
 pub use watch::{Watch, WatchedChannel, Watching, channels};
-pub use web::{UnusableSecret, find_unusable_secrets};
+pub use web::find_unusable_secrets;
 
 mod builtin {
     include!(concat!(env!("OUT_DIR"), "/builtin.rs"));

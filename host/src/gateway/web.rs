@@ -16,16 +16,6 @@ const SECRET_BYTES_MIN: usize = 8;
 /// The section that says where secrets are.
 const SECTION: &str = "secrets";
 
-/// A secret that a tool sends and that is not there: every request of the tool is refused.
-pub struct UnusableSecret {
-    /// The name that the tool's profile has for it.
-    pub name: String,
-    /// The tool.
-    pub tool: String,
-    /// Why it is not there.
-    pub error: UnusableKey,
-}
-
 /// Who sends what guests ask for. A secret that cannot be had is told in the log, and what would
 /// need it is not sent.
 pub(super) fn web(config: &Config, registry: &Registry) -> Arc<dyn Web> {
@@ -43,14 +33,18 @@ pub(super) fn web(config: &Config, registry: &Registry) -> Arc<dyn Web> {
     Arc::new(GuestWeb::new(config.network.private_hosts.clone(), secrets))
 }
 
-/// The secrets that tools which loaded send, and that are not there.
-pub fn find_unusable_secrets(config: &Config, registry: &Registry) -> Vec<UnusableSecret> {
-    let unusable = |(name, tool): (&str, &str)| {
+/// The secrets that tools which loaded send, and that are not there, so that every request of the
+/// tool is refused: the name that its profile has for each, the tool, and why.
+pub fn find_unusable_secrets<'r>(
+    config: &Config,
+    registry: &'r Registry,
+) -> Vec<(&'r str, &'r str, UnusableKey)> {
+    let unusable = |(name, tool): (&'r str, &'r str)| {
         let error = match config.network.secrets.get(name) {
             Some(source) => read(name, source).err()?,
             None => not_named(name),
         };
-        Some(UnusableSecret { name: name.to_owned(), tool: tool.to_owned(), error })
+        Some((name, tool, error))
     };
     sent_secrets(registry).into_iter().filter_map(unusable).collect()
 }

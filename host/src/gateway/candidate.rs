@@ -6,15 +6,13 @@
 
 mod skeleton;
 
-pub use skeleton::PolicySkeleton;
-
 use super::ready::choose_cache;
 use super::{Gateway, GatewayError, Role, builtin, builtin_component, load_policies, open_fetched, sandbox};
 use crate::config::Config;
 use cofferdam_agent::tools::{Registry, RegistryError, check_granted, read_component, read_policy};
 use cofferdam_core::capability::Grants;
 use cofferdam_core::schema::Schema;
-use cofferdam_core::tool::Description;
+use cofferdam_core::tool::{Description, ToolName};
 use cofferdam_oci::Store;
 use cofferdam_policy::{ComponentSource, EntryPolicy, PolicyProblem, PolicySet, ToolPolicy};
 use cofferdam_warden::sandbox::imports::{Interfaces, NotAComponent, interfaces};
@@ -113,8 +111,8 @@ impl Candidate {
         of.into_iter().filter(|(is, _)| *is).map(|(_, said)| said).collect()
     }
 
-    /// Policies to begin with: of several functions one each.
-    pub fn skeletons(&self) -> Vec<PolicySkeleton> {
+    /// Policies to begin with, each the tool and the text of its file; of functions one each.
+    pub fn skeletons(&self) -> Vec<(ToolName, String)> {
         let (sha256, stem) = (self.binary.sha256(), self.stem());
         let tool = self.description.as_ref().ok();
         let tool = tool.map(|said| skeleton::for_tool(&said.name, &said.arguments, sha256));
@@ -179,9 +177,9 @@ impl Candidate {
     fn policies(&self, chosen: Option<&Path>) -> Result<PolicySet, Vec<String>> {
         let set = match chosen {
             None => {
-                let skeleton = self.skeletons().into_iter().next().ok_or_else(|| self.undescribed())?;
-                let name = format!("tools/{}.toml", skeleton.tool);
-                PolicySet::parse([("profiles/nothing.toml", NOTHING), (&*name, &*skeleton.text)])
+                let (tool, text) = self.skeletons().into_iter().next().ok_or_else(|| self.undescribed())?;
+                let name = format!("tools/{tool}.toml");
+                PolicySet::parse([("profiles/nothing.toml", NOTHING), (&*name, &*text)])
             }
             Some(file) if file.is_file() => return load_file(file),
             Some(dir) => load_policies(Some(dir)),

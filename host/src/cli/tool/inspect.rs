@@ -60,7 +60,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         problems.extend(policy.as_ref().and_then(|policy| candidate.pin_problem(policy)));
     }
     let skeletons: Vec<(String, String)> = match chosen {
-        None => candidate.skeletons().into_iter().map(|s| (s.tool.to_string(), s.text)).collect(),
+        None => candidate.skeletons().into_iter().map(|(tool, text)| (tool.to_string(), text)).collect(),
         Some(_) => Vec::new(),
     };
     let could_be = candidate.possible_kinds();

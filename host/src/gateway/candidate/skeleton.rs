@@ -9,15 +9,6 @@ use cofferdam_warden::sandbox::ExportedFunction;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// A tool's policy to begin with.
-#[derive(Clone, Debug)]
-pub struct PolicySkeleton {
-    /// The tool.
-    pub tool: ToolName,
-    /// The text of its file.
-    pub text: String,
-}
-
 /// What all of them begin with; `file` is the component's.
 fn head(tool: &ToolName, file: &str, sha256: &str) -> String {
     let file = Value::from(file);
@@ -35,14 +26,13 @@ fn arguments(schema: &Value) -> String {
     format!("\n[arguments]\n{lines}")
 }
 
-/// That of a tool of the contract with this schema.
-pub(super) fn for_tool(tool: &ToolName, schema: &Value, sha256: &str) -> PolicySkeleton {
-    let text = head(tool, &format!("{tool}.wasm"), sha256) + &arguments(schema);
-    PolicySkeleton { tool: tool.clone(), text }
+/// That of a tool of the contract with this schema: the tool, and the text of its file.
+pub(super) fn for_tool(tool: &ToolName, schema: &Value, sha256: &str) -> (ToolName, String) {
+    (tool.clone(), head(tool, &format!("{tool}.wasm"), sha256) + &arguments(schema))
 }
 
 /// That of a command.
-pub(super) fn for_command(stem: &str, sha256: &str) -> PolicySkeleton {
+pub(super) fn for_command(stem: &str, sha256: &str) -> (ToolName, String) {
     let tool = name(stem);
     let text = head(&tool, &format!("{tool}.wasm"), sha256)
         + &format!(
@@ -51,11 +41,15 @@ pub(super) fn for_command(stem: &str, sha256: &str) -> PolicySkeleton {
              {{ each = \"ARG\" }}\nargv = [\"{tool}\"]\nstdout = \"text\"\n\
              # [command.schema.ARG]\n# type = \"string\"\n\n[arguments]\n"
         );
-    PolicySkeleton { tool, text }
+    (tool, text)
 }
 
 /// Those of functions whose types JSON can hold, one each.
-pub(super) fn for_functions(functions: &[ExportedFunction], stem: &str, sha256: &str) -> Vec<PolicySkeleton> {
+pub(super) fn for_functions(
+    functions: &[ExportedFunction],
+    stem: &str,
+    sha256: &str,
+) -> Vec<(ToolName, String)> {
     let component = format!("{}.wasm", name(stem));
     let mut taken = BTreeSet::new();
     let usable = functions.iter().filter_map(|function| Some((function, function.schemas.as_ref().ok()?)));
@@ -67,7 +61,7 @@ pub(super) fn for_functions(functions: &[ExportedFunction], stem: &str, sha256: 
         let text = head(&tool, &component, sha256)
             + &format!("\n[function]\nexport = {export}\nsummary = \"…\"\n")
             + &arguments(&schema);
-        PolicySkeleton { tool, text }
+        (tool, text)
     });
     skeletons.collect()
 }

@@ -15,8 +15,8 @@ mod stream;
 
 pub(crate) use beneath::{LastMount, own_handles};
 
-use crate::scratch::{Handle as ScratchHandle, Scratch};
-use crate::state::DiskReads;
+use crate::scratch::Handle as ScratchHandle;
+use crate::state::StoreState;
 use beneath::{look, look_into, reopen};
 use entries::DirectoryEntries;
 use facts::FileFacts;
@@ -28,9 +28,9 @@ use std::fs::File;
 use std::sync::Arc;
 use stream::FileStream;
 use types::{DescriptorFlags, DescriptorStat, DescriptorType, ErrorCode, OpenFlags, PathFlags};
-use wasmtime::component::{HasData, Resource, ResourceTable, ResourceTableError};
+use wasmtime::component::{Resource, ResourceTableError};
 use wasmtime_wasi::filesystem::FsPerms;
-use wasmtime_wasi::filesystem::{Descriptor, Dir, File as WasiFile, OpenMode, WasiFilesystemCtxView};
+use wasmtime_wasi::filesystem::{Descriptor, Dir, File as WasiFile, OpenMode, WasiFilesystemView};
 use wasmtime_wasi::p2::bindings::filesystem::types;
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsError, FsResult};
 
@@ -52,74 +52,49 @@ impl GuestMount {
     }
 }
 
-/// The view through which a guest's filesystem calls go.
-pub(crate) struct GuestFiles<'a> {
-    pub(crate) wasi: WasiFilesystemCtxView<'a>,
-    pub(crate) mounts: &'a [GuestMount],
-    /// The call's own folder, if it has one.
-    pub(crate) scratch: Option<&'a Scratch>,
-    /// Entries of directories that the call has read.
-    pub(crate) entries_read: &'a mut u64,
-    /// Where something was looked at last.
-    pub(crate) last_mount: &'a mut LastMount,
-    /// Whether the disk failed.
-    pub(crate) disk: &'a DiskReads,
-}
-
 /// Bytes that one call of `read` gives at most.
 const READ_BYTES_MAX: usize = 1 << 20;
 
-/// Names [`Files`] to the linker.
-pub(crate) struct HasFiles;
-
-impl HasData for HasFiles {
-    type Data<'a> = GuestFiles<'a>;
-}
-
 type Handle = Resource<Descriptor>;
 
-impl GuestFiles<'_> {
+impl StoreState {
     /// Notes what the guest is told: a disk that fails is what the call fails with.
-    fn note(&mut self, code: &ErrorCode) {
+    fn note(&self, code: &ErrorCode) {
         if matches!(code, ErrorCode::Io) {
             self.disk.fail();
         }
     }
 
-    fn table(&mut self) -> &mut ResourceTable {
-        self.wasi.table
-    }
-
-    fn dir(&mut self, fd: &Handle) -> FsResult<Arc<File>> {
-        match self.table().get(fd)? {
+    fn dir(&self, fd: &Handle) -> FsResult<Arc<File>> {
+        match self.table.get(fd)? {
             Descriptor::Dir(dir) => Ok(dir.dir.clone()),
             Descriptor::File(_) => Err(ErrorCode::NotDirectory.into()),
         }
     }
 
-    fn any(&mut self, fd: &Handle) -> Result<Arc<File>, ResourceTableError> {
-        Ok(match self.table().get(fd)? {
+    fn any(&self, fd: &Handle) -> Result<Arc<File>, ResourceTableError> {
+        Ok(match self.table.get(fd)? {
             Descriptor::Dir(dir) => dir.dir.clone(),
             Descriptor::File(file) => file.file.clone(),
         })
     }
 
     /// The handle, where it is one of the scratch folder.
-    fn scratch_handle(&mut self, fd: &Handle) -> Option<ScratchHandle> {
-        self.table().get(&Resource::<ScratchHandle>::new_borrow(fd.rep())).ok().cloned()
+    fn scratch_handle(&self, fd: &Handle) -> Option<ScratchHandle> {
+        self.table.get(&Resource::<ScratchHandle>::new_borrow(fd.rep())).ok().cloned()
     }
 
     /// The handle of something that may be changed, which is the scratch folder alone.
-    fn writable_handle(&mut self, fd: &Handle) -> FsResult<ScratchHandle> {
+    fn writable_handle(&self, fd: &Handle) -> FsResult<ScratchHandle> {
         Ok(self.scratch_handle(fd).ok_or(READ_ONLY)?)
     }
 
     /// Hands a handle of the scratch folder to the guest.
     fn hand_out(&mut self, handle: ScratchHandle) -> Result<Handle, ResourceTableError> {
-        Ok(Resource::new_own(self.table().push(handle)?.rep()))
+        Ok(Resource::new_own(self.table.push(handle)?.rep()))
     }
 
-    fn look(&mut self, fd: &Handle, flags: PathFlags, path: &str) -> FsResult<File> {
+    fn look(&self, fd: &Handle, flags: PathFlags, path: &str) -> FsResult<File> {
         let dir = self.dir(fd)?;
         Ok(look(&dir, path, flags.contains(PathFlags::SYMLINK_FOLLOW))?)
     }
@@ -135,7 +110,7 @@ impl GuestFiles<'_> {
 
 const READ_ONLY: ErrorCode = ErrorCode::ReadOnly;
 
-impl types::Host for GuestFiles<'_> {
+impl types::Host for StoreState {
     fn convert_error_code(&mut self, error: FsError) -> wasmtime::Result<ErrorCode> {
         let code = error.downcast()?;
         self.note(&code);
@@ -146,13 +121,13 @@ impl types::Host for GuestFiles<'_> {
         &mut self,
         error: Resource<wasmtime::Error>,
     ) -> wasmtime::Result<Option<ErrorCode>> {
-        let code = types::Host::filesystem_error_code(&mut self.wasi, error)?;
+        let code = types::Host::filesystem_error_code(&mut self.filesystem(), error)?;
         code.iter().for_each(|code| self.note(code));
         Ok(code)
     }
 }
 
-impl types::HostDescriptor for GuestFiles<'_> {
+impl types::HostDescriptor for StoreState {
     async fn open_at(
         &mut self,
         fd: Handle,
@@ -174,7 +149,7 @@ impl types::HostDescriptor for GuestFiles<'_> {
         if oflags.contains(OpenFlags::DIRECTORY) {
             let follow = path_flags.contains(PathFlags::SYMLINK_FOLLOW);
             let found = look_into(&*self.dir(&fd)?, &path, follow)?;
-            return Ok(self.table().push(as_dir(found))?);
+            return Ok(self.table.push(as_dir(found))?);
         }
         let handle = self.look(&fd, path_flags, &path)?;
         let found = match FileFacts::read(&handle)?.kind() {
@@ -186,16 +161,16 @@ impl types::HostDescriptor for GuestFiles<'_> {
             DescriptorType::SymbolicLink => return Err(ErrorCode::Loop.into()),
             _ => return Err(ErrorCode::Unsupported.into()),
         };
-        Ok(self.table().push(found)?)
+        Ok(self.table.push(found)?)
     }
 
     async fn read_directory(&mut self, fd: Handle) -> FsResult<Resource<types::DirectoryEntryStream>> {
         if let Some(scratch) = self.scratch_handle(&fd) {
             let listed = VecDeque::from(scratch.entries()?);
-            return Ok(Resource::new_own(self.table().push(listed)?.rep()));
+            return Ok(Resource::new_own(self.table.push(listed)?.rep()));
         }
         let dir = self.dir(&fd)?;
-        let entries = self.table().push(DirectoryEntries::read(&dir)?)?;
+        let entries = self.table.push(DirectoryEntries::read(&dir)?)?;
         // The stock stream type cannot be built outside its crate; the handle is looked up under
         // our type.
         Ok(Resource::new_own(entries.rep()))
@@ -261,21 +236,21 @@ impl types::HostDescriptor for GuestFiles<'_> {
         if self.scratch_handle(&fd).is_some() {
             return Ok(());
         }
-        self.wasi.advise(fd, at, len, advice).await
+        self.filesystem().advise(fd, at, len, advice).await
     }
 
     async fn get_flags(&mut self, fd: Handle) -> FsResult<DescriptorFlags> {
         if let Some(scratch) = self.scratch_handle(&fd) {
             return Ok(scratch.flags());
         }
-        self.wasi.get_flags(fd).await
+        self.filesystem().get_flags(fd).await
     }
 
     async fn get_type(&mut self, fd: Handle) -> FsResult<DescriptorType> {
         if let Some(scratch) = self.scratch_handle(&fd) {
             return Ok(scratch.kind());
         }
-        self.wasi.get_type(fd).await
+        self.filesystem().get_type(fd).await
     }
 
     async fn read(&mut self, fd: Handle, len: u64, offset: u64) -> FsResult<(Vec<u8>, bool)> {
@@ -283,7 +258,7 @@ impl types::HostDescriptor for GuestFiles<'_> {
         if let Some(scratch) = self.scratch_handle(&fd) {
             return Ok(scratch.read(offset, wanted)?);
         }
-        let file = match self.table().get(&fd)? {
+        let file = match self.table.get(&fd)? {
             Descriptor::File(file) => &file.file,
             Descriptor::Dir(_) => return Err(ErrorCode::IsDirectory.into()),
         };
@@ -297,22 +272,22 @@ impl types::HostDescriptor for GuestFiles<'_> {
 
     fn read_via_stream(&mut self, fd: Handle, offset: u64) -> FsResult<Resource<DynInputStream>> {
         if let Some(scratch) = self.scratch_handle(&fd) {
-            return Ok(self.table().push(scratch.read_via_stream(offset)?)?);
+            return Ok(self.table.push(scratch.read_via_stream(offset)?)?);
         }
-        let file = match self.table().get(&fd)? {
+        let file = match self.table.get(&fd)? {
             Descriptor::File(file) => file.file.clone(),
             Descriptor::Dir(_) => return Err(ErrorCode::IsDirectory.into()),
         };
         let stream: DynInputStream = Box::new(FileStream::new(file, offset, self.disk.clone()));
-        Ok(self.table().push(stream)?)
+        Ok(self.table.push(stream)?)
     }
 
     fn drop(&mut self, fd: Handle) -> wasmtime::Result<()> {
         if self.scratch_handle(&fd).is_some() {
-            self.table().delete(Resource::<ScratchHandle>::new_own(fd.rep()))?;
+            self.table.delete(Resource::<ScratchHandle>::new_own(fd.rep()))?;
             return Ok(());
         }
-        types::HostDescriptor::drop(&mut self.wasi, fd)
+        types::HostDescriptor::drop(&mut self.filesystem(), fd)
     }
 
     // There is nothing to flush in a read-only descriptor.
@@ -356,12 +331,12 @@ impl types::HostDescriptor for GuestFiles<'_> {
 
     fn write_via_stream(&mut self, fd: Handle, at: u64) -> FsResult<Resource<DynOutputStream>> {
         let stream = self.writable_handle(&fd)?.write_via_stream(Some(at))?;
-        Ok(self.table().push(stream)?)
+        Ok(self.table.push(stream)?)
     }
 
     fn append_via_stream(&mut self, fd: Handle) -> FsResult<Resource<DynOutputStream>> {
         let stream = self.writable_handle(&fd)?.write_via_stream(None)?;
-        Ok(self.table().push(stream)?)
+        Ok(self.table.push(stream)?)
     }
 
     async fn create_directory_at(&mut self, fd: Handle, path: String) -> FsResult<()> {

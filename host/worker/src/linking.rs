@@ -6,7 +6,6 @@
 use crate::bindings::cofferdam::tool::{
     messaging, progress, recent_attachments, reply_attachments, turn_attachments, workspace_write,
 };
-use crate::files::HasFiles;
 use crate::http;
 use crate::state::StoreState;
 use crate::stubs;
@@ -43,8 +42,8 @@ fn baseline(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     cli::terminal_stdout::add_to_linker::<StoreState, WasiCli>(linker, StoreState::cli)?;
     cli::terminal_stderr::add_to_linker::<StoreState, WasiCli>(linker, StoreState::cli)?;
     cli::exit::add_to_linker::<StoreState, WasiCli>(linker, StoreState::cli)?;
-    filesystem::types::add_to_linker::<StoreState, HasFiles>(linker, StoreState::files)?;
-    filesystem::preopens::add_to_linker::<StoreState, HasFiles>(linker, StoreState::files)?;
+    filesystem::types::add_to_linker::<StoreState, HasSelf<_>>(linker, |state| state)?;
+    filesystem::preopens::add_to_linker::<StoreState, HasSelf<_>>(linker, |state| state)?;
     progress::add_to_linker::<StoreState, HasSelf<_>>(linker, |state| state)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::bindings::cofferdam::tool::types::{ErrorCode as WitCode, ToolError as WitError};
 use crate::engine::TABLE_ELEMENTS_MAX;
-use crate::files::{GuestFiles, GuestMount, LastMount};
+use crate::files::{GuestMount, LastMount};
 use crate::gateway::GatewayLink;
 use crate::scratch::Scratch;
 use cofferdam_core::tool::{ErrorCode, ToolError};
@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use wasmtime::ResourceLimiter;
 use wasmtime::component::ResourceTable;
-use wasmtime_wasi::filesystem::WasiFilesystemCtxView;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 /// What a function of the host answers a guest; the outer failure ends it.
@@ -35,12 +34,6 @@ pub(crate) struct StoreState {
 }
 
 impl StoreState {
-    pub(crate) fn files(&mut self) -> GuestFiles<'_> {
-        let Self { wasi, table, mounts, scratch, entries_read, last_mount, disk, .. } = self;
-        let view = WasiFilesystemCtxView { ctx: wasi.filesystem(), table };
-        GuestFiles { wasi: view, mounts, scratch: scratch.as_ref(), entries_read, last_mount, disk }
-    }
-
     /// An error as the guest may see it.
     ///
     /// # Errors

@@ -1,13 +1,15 @@
 //! Requests that go on: a run that a turn began waits in the database alone; once somebody has
 //! replied, or the time is over, its request is in the inbox again, once.
 
-use super::in_turn::{BeganInTurn, describe_duration};
+use super::in_turn::BeganInTurn;
 use super::serving::WorkflowService;
 use cofferdam_chat::runs::{ResumedTurn, Served};
 use cofferdam_core::audit::{WorkflowState, sha256_hex};
 use cofferdam_core::id::{Caller, SessionId};
+use cofferdam_core::limits::TimeSpan;
 use cofferdam_store::{DueWait, GoingOn, KeptRun, StoreError, now_ms};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 impl WorkflowService {
     /// Has requests go on whose wait is over, and ends what nobody goes on with.
@@ -48,6 +50,7 @@ impl WorkflowService {
         let reply = due.reply.as_deref().map(|text| serde_json::from_str::<Value>(text).unwrap_or_default());
         let session = SessionId::new(began.begun.trigger["session"].as_str().unwrap_or_default());
         let update_id = update_id(&due);
+        let patience = Duration::from_millis(u64::try_from(due.patience).unwrap_or(0));
         let resumed = ResumedTurn {
             run: due.run.clone(),
             request: began.request,
@@ -55,7 +58,7 @@ impl WorkflowService {
             sender: by.sender.clone(),
             summary: began.summary,
             from: due.from.clone(),
-            patience: describe_duration(due.patience),
+            patience: TimeSpan(patience).to_string(),
             reply: reply.clone(),
             files: due.files,
         };

@@ -7,7 +7,7 @@
 use super::executor::Executor;
 mod run;
 
-pub(super) use run::{BeganInTurn, describe_duration, event};
+pub(super) use run::{BeganInTurn, event};
 
 use super::executor::failed_end;
 use super::executor::people::{

@@ -4,11 +4,9 @@ use crate::workflows::began::BegunRun;
 use cofferdam_chat::runs::CallingTurn;
 use cofferdam_core::audit::{Workflow, WorkflowState};
 use cofferdam_core::id::{Caller, TurnId};
-use cofferdam_core::limits::TimeSpan;
 use cofferdam_store::{KeptRun, NewRun, RunOwner};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::time::Duration;
 
 /// The workflow's id of all runs that turns begin.
 pub(super) const WORKFLOW: &str = "turn";
@@ -73,9 +71,4 @@ pub(in crate::workflows) fn event(new: &NewRun, state: WorkflowState, by: Option
         by: by.map(Caller::to_string),
         ..Workflow::default()
     }
-}
-
-/// A time in words: `24h`, `90s`.
-pub(in crate::workflows) fn describe_duration(milliseconds: i64) -> String {
-    TimeSpan(Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0))).to_string()
 }

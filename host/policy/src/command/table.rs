@@ -55,7 +55,7 @@ impl CommandTable {
             }
         }
         if let Some(stdin) = &self.stdin
-            && let Err(said) = check_type(arguments, &stdin.get_ref().from, &["string"])
+            && let Err(said) = check_argument_type(arguments, &stdin.get_ref().from, &["string"])
         {
             problem(stdin.span().start, format!("stdin: {said}"));
         }
@@ -109,22 +109,22 @@ fn element_problem(element: &Element, arguments: &Value) -> Option<String> {
             if !flag.starts_with('-') || flag.contains('\0') {
                 return Some(said);
             }
-            check_type(arguments, when, &["boolean"]).err()
+            check_argument_type(arguments, when, &["boolean"]).err()
         }
         Element::Option { option, from } => {
             let named = option.trim_start_matches('-');
             if !option.starts_with('-') || named.is_empty() || option.contains(['=', '\0']) {
                 return Some(format!("option {option:?} is no name of one; write e.g. \"--glob\" or \"-g\""));
             }
-            check_type(arguments, from, &SCALARS).err()
+            check_argument_type(arguments, from, &SCALARS).err()
         }
-        Element::From { from } => check_type(arguments, from, &SCALARS).err(),
-        Element::Each { each } => check_type(arguments, each, &["array"]).err(),
+        Element::From { from } => check_argument_type(arguments, from, &SCALARS).err(),
+        Element::Each { each } => check_argument_type(arguments, each, &["array"]).err(),
     }
 }
 
 /// Refuses an argument that does not exist, or that its schema lets be something else.
-fn check_type(arguments: &Value, name: &str, types: &[&str]) -> Result<(), String> {
+fn check_argument_type(arguments: &Value, name: &str, types: &[&str]) -> Result<(), String> {
     let shown = one_line(name, 80);
     let Some(property) = arguments.get(name) else {
         return Err(format!("there is no argument {shown:?}; describe it under [command.schema.{shown}]"));

@@ -204,7 +204,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn digest_of(text: &str) -> Value {
+    fn text_digest(text: &str) -> Value {
         json!({ "bytes": text.len(), "sha256": sha256_hex(text.as_bytes()) })
     }
 
@@ -220,8 +220,8 @@ mod tests {
     #[test]
     fn what_the_audit_holds_by_digest_is_asked_for_and_checked() {
         let called = json!({ "path": "/shared/a", "edits": [{ "new": "x" }], "content": "hello" });
-        let edits = json!([{ "new": digest_of("x") }]);
-        let recorded = json!({ "path": "/shared/a", "edits": edits, "content": digest_of("hello") });
+        let edits = json!([{ "new": text_digest("x") }]);
+        let recorded = json!({ "path": "/shared/a", "edits": edits, "content": text_digest("hello") });
         let missing = rebuilt(&recorded, &called, &[]).expect_err("digests");
         assert_eq!(missing, Unreplayable::Missing(vec!["edits[0].new".into(), "content".into()]));
         let wrong = rebuilt(&recorded, &called, &[("edits[0].new", "x"), ("content", "hullo")]);
@@ -249,9 +249,12 @@ mod tests {
     fn what_the_audit_does_not_list_is_never_guessed() {
         let many: Vec<u32> = (0..70).collect();
         let called = json!({ "numbers": many });
-        for recorded in
-            [digest_of("all of it"), json!(null), json!({ "numbers": many[..64] }), json!({ "a": 1, "…": 3 })]
-        {
+        for recorded in [
+            text_digest("all of it"),
+            json!(null),
+            json!({ "numbers": many[..64] }),
+            json!({ "a": 1, "…": 3 }),
+        ] {
             assert_eq!(rebuilt(&recorded, &called, &[]), Err(Unreplayable::Unlisted), "{recorded}");
         }
         let exact = json!({ "numbers": many[..64] });

@@ -247,9 +247,9 @@ pub struct RequestFiles<F> {
     pub own: Vec<F>,
     /// The album that it is.
     pub album: Option<String>,
-    /// In place of them, those of the message that it replies to.
+    /// In place of its own, those of the message that it replies to.
     pub replied: Vec<F>,
-    /// The album that this one is part of, which is then meant as a whole.
+    /// The album that the message replied to is part of, which is then meant as a whole.
     pub replied_album: Option<String>,
 }
 

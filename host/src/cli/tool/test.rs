@@ -111,8 +111,8 @@ fn withhold_secrets(config: &Config, arguments: &Arguments, policy: &ToolPolicy)
     if arguments.policy.is_none() {
         if policy.grants.network.iter().any(|network| !network.headers.is_empty()) {
             tell(
-                "the policy came with the tool and gets no secret; name it to give it those of your \
-                 configuration: --policy P",
+                "the policy came with the tool and gets no secret, so each that it asks for is told as \
+                 missing; name it to give it those of your configuration: --policy P",
             );
         }
         config.network.secrets.clear();

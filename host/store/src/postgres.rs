@@ -16,6 +16,7 @@ mod text;
 mod tx;
 
 pub use config::{DEFAULT_SCHEMA, PostgresConfig, PostgresConfigError};
+#[cfg(test)]
 pub(super) use failure::refusal;
 use failure::{describe_hindrance, end_if_unfit, ends_connection, engine_error, is_conflict};
 pub(super) use row::PgRow;

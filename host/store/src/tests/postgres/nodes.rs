@@ -87,7 +87,7 @@ async fn a_lease_is_renewed_over_another_connection_where_one_stands_still() {
     store.join(&ClusterNode { lease, ..node("a") }).expect("a node");
     let renewing = |only: &str| {
         let found = "SELECT pid FROM pg_stat_activity WHERE application_name = 'cofferdam'
-             AND query LIKE 'UPDATE node SET until%'";
+             AND query LIKE '%UPDATE node SET until%'";
         let pids = server.sql(&format!("{found} {only}"));
         pids.lines().map(|pid| pid.parse().expect("a number")).collect::<Vec<i32>>()
     };

@@ -86,7 +86,9 @@ impl Postgres {
         let postgres = Self::connect(config, Driver::Thread(runtime.map_err(engine_error)?))?;
         postgres.check_server()?;
         schema::migrate(&postgres)?;
-        postgres.remove_old_tokens()?;
+        if let Err(error) = postgres.remove_old_tokens() {
+            tracing::warn!(%error, "tokens of transactions that nobody asks about stay");
+        }
         Ok(postgres)
     }
 

@@ -84,12 +84,15 @@ impl Postgres {
 /// Asks until there is an answer, which is noted as a failure of the store meanwhile. None where
 /// nobody asks any more, or asking was in vain for so long, or always will be.
 fn ask_until_answered(limit: Duration, mut ask: impl FnMut() -> Option<Result<bool>>) -> Option<bool> {
-    let began = Instant::now();
+    let (began, mut is_told) = (Instant::now(), false);
     while began.elapsed() < limit {
         let error = match ask()? {
             Ok(was_committed) => return Some(was_committed),
             Err(error) => error,
         };
+        if !std::mem::replace(&mut is_told, true) {
+            tracing::error!(%error, "whether a change was kept is not known yet; asking until the server answers");
+        }
         STORE.failed(machine_now_ms(), &error.to_string());
         if matches!(error, StoreError::Engine(_) | StoreError::Corrupt(_)) && !is_conflict(&error) {
             return None;

@@ -10,8 +10,8 @@ use cofferdam_core::id::Caller;
 use cofferdam_core::lock::lock;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Runs for the session that it is given; what its thread asks for the next job with. None where the
-/// thread ends: it was given up, and another one took its place.
+/// Runs for the session that it is given; what its thread asks for the next job with. None where
+/// the thread ends: it was given up, and another one took its place.
 pub(super) type QueuedJob = Box<dyn FnOnce(Caller) -> Option<ThreadReport> + Send>;
 
 /// What a thread did before it asks for a job.

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// Why a part or a message was not sent or changed, or somebody cannot be written to. The texts hold
-/// no secret.
+/// Why a part or a message was not sent or changed, or somebody cannot be written to. The texts
+/// hold no secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     /// The platform will never accept this part.

@@ -9,9 +9,11 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use cofferdam_core::json::parse_strict;
 use cofferdam_core::oci::{ContentDigest, KeyKind, SignerKey};
 use ring::signature::{ECDSA_P256_SHA256_ASN1, ED25519, UnparsedPublicKey};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// What a payload of simple signing says it is.
 const SIMPLE: &str = "cosign container image signature";
@@ -65,32 +67,9 @@ impl Signature {
     /// The first signatures of a bundle of Sigstore's with an envelope, at most so many: each holds
     /// the payload. None where it has none.
     pub(crate) fn from_bundle(bundle: &[u8], most: usize) -> Vec<Self> {
-        #[derive(Deserialize)]
-        struct Bundle {
-            #[serde(rename = "dsseEnvelope")]
-            envelope: DsseEnvelope,
-        }
-        #[derive(Deserialize)]
-        struct DsseEnvelope {
-            #[serde(with = "as_base64")]
-            payload: Vec<u8>,
-            #[serde(rename = "payloadType")]
-            payload_type: String,
-            signatures: Vec<Sig>,
-        }
-        #[derive(Deserialize)]
-        struct Sig {
-            #[serde(with = "as_base64")]
-            sig: Vec<u8>,
-        }
-        let Ok(Bundle { envelope }) = serde_json::from_slice(bundle) else { return Vec::new() };
-        if envelope.payload_type != STATEMENT {
-            return Vec::new();
-        }
-        let payload = envelope.payload;
-        let of =
-            |Sig { sig }| Self { format: SignatureFormat::Dsse, payload: payload.clone(), signature: sig };
-        envelope.signatures.into_iter().take(most).map(of).collect()
+        let Some((payload, signatures)) = read_envelope(bundle) else { return Vec::new() };
+        let of = |signature| Self { format: SignatureFormat::Dsse, payload: payload.clone(), signature };
+        signatures.into_iter().take(most).map(of).collect()
     }
 
     /// Whether `key` signed the component whose manifest has this digest.
@@ -124,52 +103,41 @@ impl Signature {
     }
 }
 
+/// What somebody wrote, as JSON: two readers of a key that is given twice would disagree.
+fn parse(bytes: &[u8]) -> Option<Value> {
+    parse_strict(std::str::from_utf8(bytes).ok()?).ok()
+}
+
+/// The payload of a bundle's envelope, if it is a statement, and its signatures.
+fn read_envelope(bundle: &[u8]) -> Option<(Vec<u8>, Vec<Vec<u8>>)> {
+    let bundle = parse(bundle)?;
+    let envelope = bundle.get("dsseEnvelope")?;
+    let bytes = |within: &Value, key: &str| STANDARD.decode(within.get(key)?.as_str()?).ok();
+    let signatures = envelope.get("signatures")?.as_array()?.iter().map(|one| bytes(one, "sig"));
+    let (payload, signatures) = (bytes(envelope, "payload")?, signatures.collect::<Option<_>>()?);
+    (envelope.get("payloadType")?.as_str()? == STATEMENT).then_some((payload, signatures))
+}
+
 fn check_simple(payload: &[u8], digest: &ContentDigest) -> Result<(), Unverified> {
-    #[derive(Deserialize)]
-    struct Payload {
-        critical: Critical,
-    }
-    #[derive(Deserialize)]
-    struct Critical {
-        image: Image,
-        #[serde(rename = "type")]
-        kind: String,
-    }
-    #[derive(Deserialize)]
-    struct Image {
-        #[serde(rename = "docker-manifest-digest")]
-        digest: String,
-    }
-    let payload: Payload = serde_json::from_slice(payload).map_err(|_| Unverified::OtherStatement)?;
-    if payload.critical.kind != SIMPLE {
+    let payload = parse(payload).ok_or(Unverified::OtherStatement)?;
+    let text = |place: &str| payload.pointer(place).and_then(Value::as_str);
+    if text("/critical/type") != Some(SIMPLE) {
         return Err(Unverified::OtherStatement);
     }
-    let same = payload.critical.image.digest == digest.to_string();
-    if same { Ok(()) } else { Err(Unverified::OtherComponent) }
+    let signed = text("/critical/image/docker-manifest-digest").ok_or(Unverified::OtherStatement)?;
+    if signed == digest.to_string() { Ok(()) } else { Err(Unverified::OtherComponent) }
 }
 
 fn check_statement(payload: &[u8], digest: &ContentDigest) -> Result<(), Unverified> {
-    #[derive(Deserialize)]
-    struct Statement {
-        #[serde(rename = "_type")]
-        kind: String,
-        #[serde(rename = "predicateType")]
-        predicate_type: String,
-        subject: Vec<Subject>,
-    }
-    #[derive(Deserialize)]
-    struct Subject {
-        digest: Digests,
-    }
-    #[derive(Deserialize)]
-    struct Digests {
-        sha256: String,
-    }
-    let statement: Statement = serde_json::from_slice(payload).map_err(|_| Unverified::OtherStatement)?;
-    if statement.kind != "https://in-toto.io/Statement/v1" || statement.predicate_type != SIGNED {
+    let statement = parse(payload).ok_or(Unverified::OtherStatement)?;
+    let text = |key: &str| statement.get(key).and_then(Value::as_str);
+    if text("_type") != Some("https://in-toto.io/Statement/v1") || text("predicateType") != Some(SIGNED) {
         return Err(Unverified::OtherStatement);
     }
-    let same = statement.subject.iter().any(|subject| subject.digest.sha256 == digest.hex());
+    let subjects = statement.get("subject").and_then(Value::as_array).ok_or(Unverified::OtherStatement)?;
+    let signed = subjects.iter().map(|subject| subject.pointer("/digest/sha256")?.as_str());
+    let signed: Vec<&str> = signed.collect::<Option<_>>().ok_or(Unverified::OtherStatement)?;
+    let same = signed.contains(&digest.hex());
     if same { Ok(()) } else { Err(Unverified::OtherComponent) }
 }
 

@@ -167,52 +167,40 @@ pub struct FileFacts {
 #[serde(untagged)]
 pub enum Effect {
     /// A file or directory has another name now.
-    Moved(MoveRecord),
+    Moved {
+        /// The virtual path it has now.
+        path: String,
+        /// The virtual path it had.
+        moved_from: String,
+        /// What was moved.
+        kind: EntryKind,
+        /// Its inode number, by which a start after a crash recognizes it.
+        inode: u64,
+    },
     /// A name is gone, with what lay below it.
-    Removed(RemoveRecord),
+    Removed {
+        /// The virtual path that is gone.
+        path: String,
+        /// What was removed.
+        removed: EntryKind,
+        /// Files and directories, the named one included.
+        entries: u64,
+    },
     /// The bytes of a file, or bytes that the call composed, are part of the reply. The file itself
     /// stays as it is.
-    Attached(AttachRecord),
+    Attached {
+        /// The virtual path that the bytes were read from; none where the call composed them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<String>,
+        /// The name that the person sees.
+        attached: String,
+        /// Length in bytes.
+        bytes: u64,
+        /// SHA-256 of the bytes, lower-case hex.
+        sha256: String,
+    },
     /// A file has these bytes.
     Written(FileFacts),
-}
-
-/// A rename.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct MoveRecord {
-    /// The virtual path it has now.
-    pub path: String,
-    /// The virtual path it had.
-    pub moved_from: String,
-    /// What was moved.
-    pub kind: EntryKind,
-    /// Its inode number, by which a start after a crash recognizes it.
-    pub inode: u64,
-}
-
-/// A removal.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct RemoveRecord {
-    /// The virtual path that is gone.
-    pub path: String,
-    /// What was removed.
-    pub removed: EntryKind,
-    /// Files and directories, the named one included.
-    pub entries: u64,
-}
-
-/// A file that goes out with a reply.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct AttachRecord {
-    /// The virtual path that the bytes were read from; none where the call composed them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
-    /// The name that the person sees.
-    pub attached: String,
-    /// Length in bytes.
-    pub bytes: u64,
-    /// SHA-256 of the bytes, lower-case hex.
-    pub sha256: String,
 }
 
 /// What a name stands for.
@@ -232,7 +220,9 @@ impl Effect {
     #[must_use]
     pub fn without_path(self) -> Self {
         match self {
-            Self::Attached(attached) => Self::Attached(AttachRecord { path: None, ..attached }),
+            Self::Attached { attached, bytes, sha256, .. } => {
+                Self::Attached { path: None, attached, bytes, sha256 }
+            }
             other => other,
         }
     }
@@ -241,9 +231,8 @@ impl Effect {
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::Written(file) => Some(&file.path),
-            Self::Moved(moved) => Some(&moved.path),
-            Self::Removed(removed) => Some(&removed.path),
-            Self::Attached(attached) => attached.path.as_deref(),
+            Self::Moved { path, .. } | Self::Removed { path, .. } => Some(path),
+            Self::Attached { path, .. } => path.as_deref(),
         }
     }
 }
@@ -372,13 +361,13 @@ mod tests {
         let sha256 = "ab".repeat(32);
         let attached = |path: Option<&str>| {
             let (path, sha256) = (path.map(str::to_owned), sha256.clone());
-            Effect::Attached(AttachRecord { path, attached: "a".into(), bytes: 1, sha256 })
+            Effect::Attached { path, attached: "a".into(), bytes: 1, sha256 }
         };
         for effect in [
             attached(Some("/shared/a")),
             attached(None),
             Effect::Written(FileFacts { path: "/shared/a".into(), bytes: 1, sha256: sha256.clone() }),
-            Effect::Removed(RemoveRecord { path: "/shared/a".into(), removed: EntryKind::File, entries: 1 }),
+            Effect::Removed { path: "/shared/a".into(), removed: EntryKind::File, entries: 1 },
         ] {
             let text = serde_json::to_string(&effect).expect("plain data");
             assert_eq!(serde_json::from_str::<Effect>(&text).expect("as it was"), effect);

@@ -126,8 +126,8 @@ fn is(wanted: &Option<String>, there: &str) -> bool {
 
 fn matches_effect(pattern: &PathPattern, effect: &Effect) -> bool {
     let from = match effect {
-        Effect::Moved(moved) => Some(moved.moved_from.as_str()),
-        Effect::Written(_) | Effect::Removed(_) | Effect::Attached(_) => None,
+        Effect::Moved { moved_from, .. } => Some(moved_from.as_str()),
+        Effect::Written(_) | Effect::Removed { .. } | Effect::Attached { .. } => None,
     };
     effect.path().into_iter().chain(from).any(|path| pattern.matches(path))
 }

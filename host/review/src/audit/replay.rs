@@ -187,14 +187,14 @@ fn effect(effect: &Effect) -> String {
     let shown = |path: &str| one_line(path, 4096);
     match effect {
         Effect::Written(file) => format!("{} {} bytes sha256 {}", shown(&file.path), file.bytes, file.sha256),
-        Effect::Moved(moved) => {
-            format!("{} {} moved to {}", kind(moved.kind), shown(&moved.moved_from), shown(&moved.path))
+        Effect::Moved { path, moved_from, kind: moved, .. } => {
+            format!("{} {} moved to {}", kind(*moved), shown(moved_from), shown(path))
         }
-        Effect::Removed(gone) => {
-            format!("{} {} removed, {} entries", kind(gone.removed), shown(&gone.path), gone.entries)
+        Effect::Removed { path, removed, entries } => {
+            format!("{} {} removed, {entries} entries", kind(*removed), shown(path))
         }
-        Effect::Attached(file) => {
-            format!("attached {} {} bytes sha256 {}", shown(&file.attached), file.bytes, file.sha256)
+        Effect::Attached { attached, bytes, sha256, .. } => {
+            format!("attached {} {bytes} bytes sha256 {sha256}", shown(attached))
         }
     }
 }

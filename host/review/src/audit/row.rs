@@ -3,8 +3,8 @@
 
 use super::{name, outcome_word};
 use cofferdam_core::audit::{
-    ApprovalRecord, AttachRecord, AuditEvent, CallFacts, CallOutcome, Effect, EntryKind, FileFacts, Intent,
-    MessageRecord, MoveRecord, NetworkRequest, Record, Recovered, Reload, RemoveRecord, Workflow,
+    ApprovalRecord, AuditEvent, CallFacts, CallOutcome, Effect, EntryKind, FileFacts, Intent, MessageRecord,
+    NetworkRequest, Record, Recovered, Reload, Workflow,
 };
 use cofferdam_core::text::one_line;
 use cofferdam_policy::spell_word;
@@ -159,15 +159,15 @@ fn describe_effect(effect: &Effect) -> String {
         Effect::Written(FileFacts { path, bytes, sha256 }) => {
             format!("{} {bytes} bytes sha256 {}", shown(path), short(sha256))
         }
-        Effect::Moved(MoveRecord { path, moved_from, .. }) => {
+        Effect::Moved { path, moved_from, .. } => {
             format!("moved {} to {}", shown(moved_from), shown(path))
         }
-        Effect::Removed(RemoveRecord { path, removed: EntryKind::Directory, entries }) => {
+        Effect::Removed { path, removed: EntryKind::Directory, entries } => {
             let plural = if *entries == 1 { "entry" } else { "entries" };
             format!("removed {}, {entries} {plural}", shown(path))
         }
-        Effect::Removed(RemoveRecord { path, .. }) => format!("removed {}", shown(path)),
-        Effect::Attached(AttachRecord { path, attached, bytes, sha256 }) => {
+        Effect::Removed { path, .. } => format!("removed {}", shown(path)),
+        Effect::Attached { path, attached, bytes, sha256 } => {
             let what = match path {
                 Some(path) => shown(path),
                 None => format!("{:?} of the call", one_line(attached, 120)),

@@ -3,8 +3,7 @@
 use super::{facts, outcome};
 use crate::audit::{Filter, PathPattern};
 use cofferdam_core::audit::{
-    AuditEvent, CallFacts, CallOutcome, Effect, EntryKind, FileFacts, Intent, MoveRecord, Recovered,
-    RemoveRecord, VerdictKind,
+    AuditEvent, CallFacts, CallOutcome, Effect, EntryKind, FileFacts, Intent, Recovered, VerdictKind,
 };
 use cofferdam_core::id::{Caller, SessionId};
 use cofferdam_core::limits::ByteSize;
@@ -51,14 +50,13 @@ impl Fixture {
 fn log() -> Fixture {
     let written =
         |path: &str| Effect::from(FileFacts { path: path.into(), bytes: 1, sha256: "ab".repeat(32) });
-    let moved = Effect::Moved(MoveRecord {
+    let moved = Effect::Moved {
         path: "/shared/new".into(),
         moved_from: "/tmp/old".into(),
         kind: EntryKind::File,
         inode: 1,
-    });
-    let removed =
-        Effect::Removed(RemoveRecord { path: "/tmp/dir".into(), removed: EntryKind::Directory, entries: 3 });
+    };
+    let removed = Effect::Removed { path: "/tmp/dir".into(), removed: EntryKind::Directory, entries: 3 };
     let of = |n, channel: &str, sender: &str, tool: &str, arguments| CallFacts {
         caller: Caller { channel: channel.into(), sender: sender.into() },
         session: (sender == "7").then(|| SessionId::new("telegram-99:7/0")),

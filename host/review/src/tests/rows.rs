@@ -3,8 +3,8 @@
 use super::{facts, outcome};
 use crate::audit::row;
 use cofferdam_core::audit::{
-    AuditEvent, CallOutcome, Effect, EntryKind, FileFacts, GENESIS, Intent, MoveRecord, Record, Recovered,
-    Reload, ReloadState, RemoveRecord, VerdictKind,
+    AuditEvent, CallOutcome, Effect, EntryKind, FileFacts, GENESIS, Intent, Record, Recovered, Reload,
+    ReloadState, VerdictKind,
 };
 use cofferdam_core::tool::ErrorCode;
 
@@ -48,14 +48,13 @@ fn a_record_is_one_plain_line() {
     );
     let failed = CallOutcome { code: Some(ErrorCode::TimedOut), ..outcome() };
     check(AuditEvent::Outcome(failed), &format!("outcome  {who} failed timed_out 850 µs"));
-    let moved = Effect::Moved(MoveRecord {
+    let moved = Effect::Moved {
         path: "/shared/b".into(),
         moved_from: "/tmp/a".into(),
         kind: EntryKind::File,
         inode: 7,
-    });
-    let removed =
-        |removed, entries| Effect::Removed(RemoveRecord { path: "/shared/c".into(), removed, entries });
+    };
+    let removed = |removed, entries| Effect::Removed { path: "/shared/c".into(), removed, entries };
     let changed = vec![
         moved,
         removed(EntryKind::Directory, 12),

@@ -112,7 +112,7 @@ impl ChainSearch {
             return Ok(Break(Some((time, LandedCall::All(outcome.files)))));
         };
         // What goes out with a reply changes no file of the workspace before that is sent.
-        if outcome.files.iter().all(|effect| matches!(effect, Effect::Attached(_))) {
+        if outcome.files.iter().all(|effect| matches!(effect, Effect::Attached { .. })) {
             return Ok(Break(None));
         }
         if !outcome.reconciled {

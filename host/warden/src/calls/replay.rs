@@ -101,7 +101,7 @@ impl Warden {
 
 /// Without what goes out with a reply: the run that answers adds that.
 fn changes(mut effects: Vec<Effect>) -> Vec<Effect> {
-    effects.retain(|effect| !matches!(effect, Effect::Attached(_)));
+    effects.retain(|effect| !matches!(effect, Effect::Attached { .. }));
     effects
 }
 
@@ -173,20 +173,15 @@ impl InterruptedPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cofferdam_core::audit::{AttachRecord, EntryKind, FileFacts, RemoveRecord};
+    use cofferdam_core::audit::{EntryKind, FileFacts};
     use serde_json::json;
 
     fn effect(spelled: &str) -> Effect {
         let path = format!("/shared/{}", &spelled[1..]);
         match &spelled[..1] {
             "+" => Effect::Written(FileFacts { path, bytes: 1, sha256: "s".into() }),
-            "-" => Effect::Removed(RemoveRecord { path, removed: EntryKind::File, entries: 1 }),
-            _ => Effect::Attached(AttachRecord {
-                path: Some(path),
-                attached: "a".into(),
-                bytes: 1,
-                sha256: "s".into(),
-            }),
+            "-" => Effect::Removed { path, removed: EntryKind::File, entries: 1 },
+            _ => Effect::Attached { path: Some(path), attached: "a".into(), bytes: 1, sha256: "s".into() },
         }
     }
 

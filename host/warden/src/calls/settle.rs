@@ -52,7 +52,7 @@ pub(super) fn settle(
         let workspace = workspaces.open_for(&FileOwner::from_facts(&intent.facts))?;
         let mut is_all_seen = true;
         let happened = |effect: &Effect| match effect {
-            Effect::Attached(file) => outgoing.holds(&file.sha256).then(|| effect.clone()),
+            Effect::Attached { sha256, .. } => outgoing.holds(sha256).then(|| effect.clone()),
             _ => workspace.find_effect(effect).unwrap_or_else(|error| {
                 tracing::warn!(%error, "what became of a change cannot be looked at");
                 is_all_seen = false;

@@ -8,7 +8,7 @@ use crate::attachments::outgoing::{OutgoingBytes, OutgoingFile};
 use crate::audit::{EntryRange, LogEntry, LogSelection, read_entries};
 use crate::{publish, sandbox};
 use cofferdam_confine as confine;
-use cofferdam_core::audit::{AuditEvent, CallFacts, Effect, EntryKind, Intent, RemoveRecord};
+use cofferdam_core::audit::{AuditEvent, CallFacts, Effect, EntryKind, Intent};
 use cofferdam_core::host_call::Disposition;
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::tool::ErrorCode;
@@ -198,7 +198,7 @@ fn a_call_whose_changes_fail_says_what_another_request_has_of_it() {
             deliver: &|| Ok(()),
         };
         let failed = warden.publish(&mut record, publication).expect_err("a folder is there");
-        let is_attached = |effect: &Effect| matches!(effect, Effect::Attached(_));
+        let is_attached = |effect: &Effect| matches!(effect, Effect::Attached { .. });
         assert!(record.files.len() == handed && record.files.iter().all(is_attached), "{record:?}");
         assert_eq!(
             failed.message.contains("(done before that: attached table.csv)"),
@@ -219,8 +219,8 @@ fn what_cannot_be_looked_at_after_a_crash_is_not_said_to_be_unchanged() {
     let (turn, caller) = (TurnId::new("test"), Caller { channel: "test".into(), sender: "1".into() });
     for (n, path) in ["/shared/there", "/shared/way/x"].into_iter().enumerate() {
         let facts = CallFacts::new(turn.call(n), turn.clone(), caller.clone(), "t", serde_json::json!({}));
-        let removed = RemoveRecord { path: path.into(), removed: EntryKind::File, entries: 1 };
-        let intent = AuditEvent::Intent(Intent { facts, files: vec![Effect::Removed(removed)] });
+        let removed = Effect::Removed { path: path.into(), removed: EntryKind::File, entries: 1 };
+        let intent = AuditEvent::Intent(Intent { facts, files: vec![removed] });
         warden.audit().append(intent, Durability::Synced).expect("written");
     }
     warden.settle(&|_| false, Duration::ZERO).expect("settled");

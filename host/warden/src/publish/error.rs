@@ -296,10 +296,10 @@ pub(crate) fn first_of<T>(all: &[T], word: impl Fn(&T) -> String) -> String {
 fn describe_effect(effect: &Effect) -> String {
     match effect {
         Effect::Written(file) => format!("saved {}", file.path),
-        Effect::Moved(moved) => format!("moved {} to {}", moved.moved_from, moved.path),
-        Effect::Removed(removed) => format!("removed {}", removed.path),
-        Effect::Attached(attached) => {
-            format!("attached {}", attached.path.as_deref().unwrap_or(&attached.attached))
+        Effect::Moved { path, moved_from, .. } => format!("moved {moved_from} to {path}"),
+        Effect::Removed { path, .. } => format!("removed {path}"),
+        Effect::Attached { path, attached, .. } => {
+            format!("attached {}", path.as_deref().unwrap_or(attached))
         }
     }
 }

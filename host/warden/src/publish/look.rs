@@ -29,13 +29,12 @@ impl Workspace {
                 let found = self.look(&path, Some(file.bytes))?;
                 return Ok(found.filter(|found| found.sha256 == file.sha256).map(Effect::Written));
             }
-            Effect::Moved(moved) => {
-                let inode = Some(moved.inode);
-                self.inode(&moved.path)? == inode && self.inode(&moved.moved_from)? != inode
+            Effect::Moved { path, moved_from, inode, .. } => {
+                self.inode(path)? == Some(*inode) && self.inode(moved_from)? != Some(*inode)
             }
-            Effect::Removed(removed) => self.inode(&removed.path)?.is_none(),
+            Effect::Removed { path, .. } => self.inode(path)?.is_none(),
             // Nothing in the workspace tells of it.
-            Effect::Attached(_) => false,
+            Effect::Attached { .. } => false,
         };
         Ok(happened.then(|| effect.clone()))
     }
@@ -48,9 +47,9 @@ impl Workspace {
     pub(crate) fn sync_effects(&self, effects: &[Effect]) -> Result<(), PublishError> {
         let names = effects.iter().flat_map(|effect| match effect {
             Effect::Written(file) => vec![(false, &file.path)],
-            Effect::Moved(moved) => vec![(false, &moved.path), (true, &moved.moved_from)],
-            Effect::Removed(removed) => vec![(true, &removed.path)],
-            Effect::Attached(_) => Vec::new(),
+            Effect::Moved { path, moved_from, .. } => vec![(false, path), (true, moved_from)],
+            Effect::Removed { path, .. } => vec![(true, path)],
+            Effect::Attached { .. } => Vec::new(),
         });
         let parents: BTreeSet<_> =
             names.filter_map(|(is_gone, path)| Some((is_gone, path.rsplit_once('/')?.0))).collect();

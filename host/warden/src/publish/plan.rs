@@ -33,8 +33,8 @@ impl PlannedChange {
     pub(crate) fn effect(&self) -> Effect {
         match self {
             Self::Write(sealed) => sealed.facts().into(),
-            Self::Rename(rename) => Effect::Moved(rename.effect()),
-            Self::Remove(remove) => Effect::Removed(remove.effect()),
+            Self::Rename(rename) => rename.effect(),
+            Self::Remove(remove) => remove.effect(),
         }
     }
 

@@ -17,7 +17,7 @@ use super::resolve;
 use super::temp::{self, StagingFolder};
 use super::tree::{self, DeleteResult, Unreadable, display_below};
 use super::{Workspace, walk};
-use cofferdam_core::audit::{EntryKind, RemoveRecord};
+use cofferdam_core::audit::{Effect, EntryKind};
 use cofferdam_core::host_call::Planning;
 use cofferdam_policy::{ExpectedEntry, GuestPath, PathSnapshot};
 use rustix::fd::OwnedFd;
@@ -133,9 +133,9 @@ impl PlannedRemove {
         self.summary
     }
 
-    pub(super) fn effect(&self) -> RemoveRecord {
+    pub(super) fn effect(&self) -> Effect {
         let Planning { kind, entries, .. } = self.summary;
-        RemoveRecord { path: self.path.to_string(), removed: kind, entries }
+        Effect::Removed { path: self.path.to_string(), removed: kind, entries }
     }
 
     /// Removes only what was approved to go.

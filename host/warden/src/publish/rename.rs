@@ -16,7 +16,7 @@ use super::resolve::{self, ResolvedEntry};
 use super::temp::{self, StagingFolder};
 use super::tree::Unreadable;
 use super::{Contents, Disposition, Workspace, parents, source, stage, walk};
-use cofferdam_core::audit::{EntryKind, MoveRecord};
+use cofferdam_core::audit::{Effect, EntryKind};
 use cofferdam_core::host_call::Planning;
 use cofferdam_policy::{ExpectedEntry, GuestPath, PathSnapshot};
 use rustix::fd::OwnedFd;
@@ -141,8 +141,8 @@ fn is_across(from: &StagingFolder, to: &StagingFolder) -> Result<bool, Errno> {
 }
 
 impl PlannedRename {
-    pub(super) fn effect(&self) -> MoveRecord {
-        MoveRecord {
+    pub(super) fn effect(&self) -> Effect {
+        Effect::Moved {
             path: self.target.to_string(),
             moved_from: self.source.to_string(),
             kind: self.identity.kind(),

@@ -99,18 +99,15 @@ fn copy_files(
                 ));
                 without.insert(file.path.clone());
             }
-            Effect::Moved(change) => {
-                without.insert(change.path.clone());
-                moved.push((change.path.clone(), change.moved_from.clone()));
+            Effect::Moved { path, moved_from, .. } => {
+                without.insert(path.clone());
+                moved.push((path.clone(), moved_from.clone()));
             }
-            Effect::Removed(gone) => {
-                anyhow::bail!(
-                    "{} was removed by the call; give a copy of the files with --files DIR",
-                    gone.path
-                )
+            Effect::Removed { path, .. } => {
+                anyhow::bail!("{path} was removed by the call; give a copy of the files with --files DIR")
             }
             // What the reply gets now says itself whether the file is as it was.
-            Effect::Attached(_) => {}
+            Effect::Attached { .. } => {}
         }
     }
     let mut inputs = Inputs::new(from, to, without);

@@ -16,7 +16,7 @@ mod tests;
 pub use bucket::{BLOBS_LISTED_MAX, BUCKET_SWEPT_EVERY, Bucket, BucketSweep, StoredBlob};
 pub use source::{CONTENTS_BYTES_MAX, OutgoingBytes, OutgoingFile};
 
-use cofferdam_core::audit::{AttachRecord, Effect};
+use cofferdam_core::audit::Effect;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::lock::lock;
@@ -350,13 +350,11 @@ impl Addition {
 
     /// What was added, as the audit tells it.
     pub fn effects(&self) -> Vec<Effect> {
-        let effect = |(path, file): &(Option<String>, OutgoingAttachment)| {
-            Effect::Attached(AttachRecord {
-                path: path.clone(),
-                attached: file.name.clone(),
-                bytes: file.bytes,
-                sha256: file.sha256.clone(),
-            })
+        let effect = |(path, file): &(Option<String>, OutgoingAttachment)| Effect::Attached {
+            path: path.clone(),
+            attached: file.name.clone(),
+            bytes: file.bytes,
+            sha256: file.sha256.clone(),
         };
         self.files.iter().map(effect).collect()
     }

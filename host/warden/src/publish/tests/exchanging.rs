@@ -118,10 +118,10 @@ fn a_rename_moves_what_was_planned_or_nothing() {
             let target = room.host("/tmp/moved");
             match room.rename("/shared/a", "/tmp/moved", CreateNew) {
                 Ok(effects) => {
-                    let Effect::Moved(effect) = &effects[0] else { panic!("it did {effects:?}") };
+                    let Effect::Moved { kind, inode, .. } = &effects[0] else { panic!("it did {effects:?}") };
                     let meta = fs::symlink_metadata(&target).unwrap();
-                    assert_eq!(meta.ino(), effect.inode);
-                    assert_eq!(meta.is_dir(), effect.kind == EntryKind::Directory);
+                    assert_eq!(meta.ino(), *inode);
+                    assert_eq!(meta.is_dir(), *kind == EntryKind::Directory);
                     assert!(!meta.is_symlink());
                     clear(&target);
                     Done::Yes

@@ -56,8 +56,8 @@ fn what_reading_finds_is_told_through_links_and_changes_with_the_file() {
 fn what_happened_is_synced_also_where_its_directories_are_gone_since() {
     let room = Room::new(StagingMethod::Unnamed);
     let facts = room.save("/shared/new/file", Disposition::CreateNew, b"content").unwrap();
-    let removed = RemoveRecord { path: "/shared/d/e/file".into(), removed: EntryKind::File, entries: 1 };
-    let happened = [Effect::Written(facts), Effect::Removed(removed)];
+    let removed = Effect::Removed { path: "/shared/d/e/file".into(), removed: EntryKind::File, entries: 1 };
+    let happened = [Effect::Written(facts), removed];
     room.workspace.sync_effects(&happened).unwrap();
     fs::write(room.host("/shared/d"), "a file in its place").unwrap();
     room.workspace.sync_effects(&happened).unwrap();

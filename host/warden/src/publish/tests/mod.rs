@@ -26,7 +26,7 @@ use super::land::SealedFile;
 use super::quota::Quota;
 use super::temp::{StagingFolder, StagingMethod};
 use super::{CallBudget, Config, Contents, Disposition, LinkRule, PlannedChange, Workspace, Workspaces};
-use cofferdam_core::audit::{Effect, EntryKind, FileFacts, MoveRecord, RemoveRecord};
+use cofferdam_core::audit::{Effect, EntryKind, FileFacts};
 use cofferdam_core::limits::{ByteSize, Limits};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_policy::{ExpectedEntry, GuestPath};

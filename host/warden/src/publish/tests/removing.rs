@@ -74,10 +74,7 @@ fn names_go_and_what_they_lead_to_stays() {
                 };
                 assert_eq!((summary.kind, summary.entries), (kind, 1), "{name}");
                 let effect = step.effect();
-                assert_eq!(
-                    effect,
-                    Effect::Removed(RemoveRecord { path: at.clone(), removed: kind, entries: 1 })
-                );
+                assert_eq!(effect, Effect::Removed { path: at.clone(), removed: kind, entries: 1 });
                 assert_eq!(room.workspace.find_effect(&effect).unwrap(), None, "{name}");
                 assert_eq!(room.workspace.publish(vec![step]).unwrap(), std::slice::from_ref(&effect));
                 assert!(fs::symlink_metadata(room.host(&at)).is_err());
@@ -112,8 +109,8 @@ fn a_directory_goes_with_all_in_it_and_nothing_else() {
     let entries = 1 + 3 * 300 + 1501 + 3;
     assert_eq!((plan.summary().entries, plan.summary().bytes), (entries, 300 * 5 + 7 + 10));
     let effects = room.workspace.publish(vec![PlannedChange::Remove(plan)]).unwrap();
-    let removed = RemoveRecord { path: "/shared/d".into(), removed: EntryKind::Directory, entries };
-    assert_eq!(effects, [Effect::Removed(removed)]);
+    let removed = Effect::Removed { path: "/shared/d".into(), removed: EntryKind::Directory, entries };
+    assert_eq!(effects, [removed]);
     assert_eq!(fs::read_dir(room.host("/shared")).unwrap().count(), 0);
     assert_eq!(fs::read(outside.join("secret")).unwrap(), b"secret");
 }

@@ -90,13 +90,13 @@ fn files_and_directories_move_with_everything() {
             .unwrap();
         assert_eq!((summary.kind, summary.entries, summary.bytes), (EntryKind::Directory, 4, 5));
         let intent: Vec<_> = plan.iter().map(PlannedChange::effect).collect();
-        let moved = MoveRecord {
+        let moved = Effect::Moved {
             path: "/tmp/new/parents/d".into(),
             moved_from: "/shared/d".into(),
             kind: EntryKind::Directory,
             inode,
         };
-        assert_eq!(intent, [Effect::Moved(moved)]);
+        assert_eq!(intent, [moved]);
         assert_eq!(room.workspace.find_effect(&intent[0]).unwrap(), None);
         assert_eq!(room.workspace.publish(plan).unwrap(), intent);
         assert_eq!(room.workspace.find_effect(&intent[0]).unwrap(), Some(intent[0].clone()));

@@ -15,24 +15,24 @@ use std::fmt;
 #[serde(transparent)]
 pub struct ToolName(String);
 
-/// Why a text is not a tool name.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a tool name; use lower-case letters, digits and _, starting with a letter, at most 64")]
-pub struct BadToolName(String);
-
 impl ToolName {
     /// The checked name.
     ///
     /// # Errors
-    /// [`BadToolName`] when the text is outside the alphabet or longer than 64 bytes.
-    pub fn parse(text: &str) -> Result<Self, BadToolName> {
+    /// A sentence that says what to write instead, when the text is outside the alphabet or longer
+    /// than 64 bytes.
+    pub fn parse(text: &str) -> Result<Self, String> {
         let mut bytes = text.bytes();
         let starts = bytes.next().is_some_and(|b| b.is_ascii_lowercase());
         let goes_on = bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
         if starts && goes_on && text.len() <= 64 {
             Ok(Self(text.to_owned()))
         } else {
-            Err(BadToolName(crate::text::one_line(text, 80)))
+            let shown = crate::text::one_line(text, 80);
+            Err(format!(
+                "{shown:?} is not a tool name; use lower-case letters, digits and _, starting with a letter, \
+                 at most 64"
+            ))
         }
     }
 }

@@ -166,7 +166,7 @@ impl ToolFile {
     ) -> CheckedPart<ToolPolicy> {
         check_head(source, &self.schema, &self.why).map_err(|p| vec![p])?;
         let tool = ToolName::parse(self.tool.get_ref())
-            .map_err(|bad| vec![source.problem_at(self.tool.span().start, &bad.to_string())])?;
+            .map_err(|bad| vec![source.problem_at(self.tool.span().start, &bad)])?;
         if is_word(tool.as_str()) {
             let text = format!("/{tool} is a word to the gateway itself; choose another name for the tool");
             return Err(vec![source.problem_at(self.tool.span().start, &text)]);

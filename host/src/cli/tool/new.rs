@@ -42,7 +42,7 @@ const TAKEN: &str = "abstract alloc as async await become box break const contin
     yield";
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let name = ToolName::parse(&arguments.name)?;
+    let name = ToolName::parse(&arguments.name).map_err(anyhow::Error::msg)?;
     let name = name.as_str();
     if is_word(name) {
         bail!("/{name} is a word to the gateway itself; choose another name, e.g. my_tool");

@@ -206,7 +206,7 @@ impl Sandbox {
                 .map_err(|e| SandboxError::Describe(format!("its {what} schema is not JSON: {e}")))
         };
         Ok(Description {
-            name: ToolName::parse(&said.name).map_err(|e| SandboxError::Describe(e.to_string()))?,
+            name: ToolName::parse(&said.name).map_err(SandboxError::Describe)?,
             // Shown in many places, so spelled out once; line ends are mere layout.
             summary: one_line(
                 &escape_deceptive(&said.summary.replace(['\n', '\r', '\t'], " ")),

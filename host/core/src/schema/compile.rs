@@ -79,10 +79,8 @@ struct Compiler<'a> {
     tables: usize,
 }
 
-type CompileResult<T = ()> = Result<T, RefusedSchema>;
-
 impl<'a> Compiler<'a> {
-    fn all(&mut self) -> CompileResult {
+    fn all(&mut self) -> Result<(), RefusedSchema> {
         self.schema(0, String::new(), self.root)?;
         while let Some((id, value)) = self.waiting.pop_front() {
             self.nodes[id] = self.node(id, value)?;
@@ -110,7 +108,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// A place for a schema within another one, which is read later.
-    fn schema(&mut self, within: NodeId, step: String, value: &'a Value) -> CompileResult<NodeId> {
+    fn schema(&mut self, within: NodeId, step: String, value: &'a Value) -> Result<NodeId, RefusedSchema> {
         let id = self.nodes.len();
         if id >= SCHEMAS_MAX {
             let problem = format!("is one schema more than {SCHEMAS_MAX}; write fewer");
@@ -123,7 +121,7 @@ impl<'a> Compiler<'a> {
         Ok(id)
     }
 
-    fn node(&mut self, id: NodeId, value: &'a Value) -> CompileResult<SchemaNode> {
+    fn node(&mut self, id: NodeId, value: &'a Value) -> Result<SchemaNode, RefusedSchema> {
         let fields = match value {
             Value::Bool(true) => return Ok(SchemaNode::Anything),
             Value::Bool(false) => return Ok(SchemaNode::Nothing),
@@ -164,7 +162,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// Types, choices, numbers and texts.
-    fn compile_value(&mut self, here: &KeywordAt<'a>, rules: &mut ValueRules) -> CompileResult<bool> {
+    fn compile_value(&mut self, here: &KeywordAt<'a>, rules: &mut ValueRules) -> Result<bool, RefusedSchema> {
         match here.key {
             "type" => rules.types = here.types()?,
             "enum" => rules.choices.push(here.list("the values that it may have")?.clone()),
@@ -196,7 +194,7 @@ impl<'a> Compiler<'a> {
         here: &KeywordAt<'a>,
         list: &mut ListRules,
         fields: &Map<String, Value>,
-    ) -> CompileResult<bool> {
+    ) -> Result<bool, RefusedSchema> {
         let tuple = fields.get("items").is_some_and(Value::is_array);
         match here.key {
             "prefixItems" if tuple => {
@@ -224,7 +222,11 @@ impl<'a> Compiler<'a> {
         Ok(true)
     }
 
-    fn compile_object(&mut self, here: &KeywordAt<'a>, object: &mut ObjectRules) -> CompileResult<bool> {
+    fn compile_object(
+        &mut self,
+        here: &KeywordAt<'a>,
+        object: &mut ObjectRules,
+    ) -> Result<bool, RefusedSchema> {
         match here.key {
             "properties" => {
                 for (name, value) in here.object("schemas by name")? {
@@ -255,7 +257,7 @@ impl<'a> Compiler<'a> {
         Ok(true)
     }
 
-    fn compile_parts(&mut self, here: &KeywordAt<'a>, parts: &mut ListItems) -> CompileResult<bool> {
+    fn compile_parts(&mut self, here: &KeywordAt<'a>, parts: &mut ListItems) -> Result<bool, RefusedSchema> {
         match here.key {
             "allOf" | "anyOf" | "oneOf" => {
                 let mut ids = Vec::new();
@@ -281,7 +283,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// References, what they lead to, and what says nothing of a value.
-    fn compile_references(&mut self, here: &KeywordAt<'a>) -> CompileResult<bool> {
+    fn compile_references(&mut self, here: &KeywordAt<'a>) -> Result<bool, RefusedSchema> {
         match here.key {
             "$ref" => self.references.push((here.id, here.text("a place like #/$defs/NAME")?)),
             "$defs" | "definitions" => {
@@ -295,18 +297,18 @@ impl<'a> Compiler<'a> {
         Ok(true)
     }
 
-    fn compile_inner(&mut self, here: &KeywordAt<'a>) -> CompileResult<NodeId> {
+    fn compile_inner(&mut self, here: &KeywordAt<'a>) -> Result<NodeId, RefusedSchema> {
         self.schema(here.id, here.below(), here.value)
     }
 
-    fn pattern(&mut self, here: &KeywordAt<'_>, text: &str) -> CompileResult<Pattern> {
+    fn pattern(&mut self, here: &KeywordAt<'_>, text: &str) -> Result<Pattern, RefusedSchema> {
         let pattern = Pattern::new(text, self.tables).map_err(|why| here.refuse(&why))?;
         self.tables = self.tables.saturating_sub(pattern.bytes());
         Ok(pattern)
     }
 
     /// Leads every reference to its node.
-    fn resolve(&mut self) -> CompileResult {
+    fn resolve(&mut self) -> Result<(), RefusedSchema> {
         for (id, text) in std::mem::take(&mut self.references) {
             // `%` is decoded by some readers of a reference and not by others.
             let place = text.strip_prefix('#').filter(|place| !place.contains('%'));

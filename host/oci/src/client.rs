@@ -17,7 +17,7 @@ use cofferdam_core::text::{one_line, with_causes};
 use cofferdam_egress::{Egress, FetchLimits, HostPort};
 use reqwest::header::{ACCEPT, AUTHORIZATION, LOCATION};
 use reqwest::{Client, RequestBuilder, Response};
-use serde::Deserialize;
+use serde_json::Value;
 use std::time::Duration;
 use tokio::time::Instant;
 use url::Url;
@@ -55,9 +55,6 @@ pub(crate) struct Repository<'s> {
     deadline: Instant,
 }
 
-/// How many bytes may come, and what is called with the bytes so far.
-type Bounds<'w> = (u64, &'w mut dyn FnMut(u64));
-
 impl<'s> Repository<'s> {
     /// That of a reference.
     pub(crate) fn new(
@@ -93,12 +90,12 @@ impl<'s> Repository<'s> {
         bytes_max: u64,
     ) -> Result<Option<Vec<u8>>, FetchError> {
         let accept = [MANIFEST, INDEX].join(", ");
-        self.get(&format!("manifests/{reference}"), &accept, (bytes_max, &mut |_| {})).await
+        self.get(&format!("manifests/{reference}"), &accept, bytes_max, &mut |_| {}).await
     }
 
     /// What refers to a manifest, as an index; none where the registry does not know.
     pub(crate) async fn referrers(&mut self, digest: &ContentDigest) -> Result<Option<Vec<u8>>, FetchError> {
-        match self.get(&format!("referrers/{digest}"), INDEX, (MANIFEST_BYTES_MAX, &mut |_| {})).await {
+        match self.get(&format!("referrers/{digest}"), INDEX, MANIFEST_BYTES_MAX, &mut |_| {}).await {
             // Older registries have no such address, and say so in many ways.
             Err(FetchError::Status(..)) => Ok(None),
             other => other,
@@ -112,7 +109,7 @@ impl<'s> Repository<'s> {
         came: &mut dyn FnMut(u64),
     ) -> Result<Vec<u8>, FetchError> {
         let what = format!("{} of {}", descriptor.digest, self.name);
-        let bytes = self.get(&format!("blobs/{}", descriptor.digest), "*/*", (descriptor.size, came)).await?;
+        let bytes = self.get(&format!("blobs/{}", descriptor.digest), "*/*", descriptor.size, came).await?;
         let bytes = bytes.ok_or_else(|| FetchError::Missing(what.clone()))?;
         let (length, found) = (bytes.len() as u64, ContentDigest::hash(&bytes));
         if length < descriptor.size {
@@ -124,12 +121,14 @@ impl<'s> Repository<'s> {
         Ok(bytes)
     }
 
-    /// What is below the repository, such as `manifests/sha256:…`; none where it is not there.
+    /// What is below the repository, such as `manifests/sha256:…`; none where it is not there. At
+    /// most `max` bytes; `came` is called with the bytes so far.
     async fn get(
         &mut self,
         path: &str,
         accept: &str,
-        bounds: Bounds<'_>,
+        max: u64,
+        came: &mut dyn FnMut(u64),
     ) -> Result<Option<Vec<u8>>, FetchError> {
         let shown = format!("{}/{path}", self.name);
         let mut url = self.base.join(&format!("v2/{}/{path}", self.reference.repository()));
@@ -141,7 +140,7 @@ impl<'s> Repository<'s> {
             }
             let response = self.send(request, &shown).await?;
             match response.status().as_u16() {
-                200 => return self.read(response, bounds, &shown).await.map(Some),
+                200 => return self.read(response, max, came, &shown).await.map(Some),
                 404 => return Ok(None),
                 // Once for each thing: a token may have come to its end.
                 401 if !was_asked => {
@@ -157,7 +156,7 @@ impl<'s> Repository<'s> {
                         return Err(FetchError::Redirects(shown));
                     };
                     if next.origin() != self.base.url.origin() {
-                        return self.get_referred(&next, None, bounds, &shown).await.map(Some);
+                        return self.get_referred(&next, None, max, came, &shown).await.map(Some);
                     }
                     url = next;
                 }
@@ -173,7 +172,8 @@ impl<'s> Repository<'s> {
     async fn read(
         &self,
         mut response: Response,
-        (max, came): Bounds<'_>,
+        max: u64,
+        came: &mut dyn FnMut(u64),
         shown: &str,
     ) -> Result<Vec<u8>, FetchError> {
         let too_long = || FetchError::TooLong(shown.to_owned(), max);
@@ -196,7 +196,8 @@ impl<'s> Repository<'s> {
         &self,
         url: &Url,
         basic: Option<&Secret>,
-        (max, came): Bounds<'_>,
+        max: u64,
+        came: &mut dyn FnMut(u64),
         shown: &str,
     ) -> Result<Vec<u8>, FetchError> {
         let refused = |error| FetchError::from_other_server(error, shown, max);
@@ -233,13 +234,7 @@ impl<'s> Repository<'s> {
 
     /// A token for reading this repository, as a header's value.
     async fn token(&self, realm: &Url, basic: Option<&Secret>) -> Result<Secret, FetchError> {
-        #[derive(Deserialize)]
-        struct RegistryToken {
-            token: Option<String>,
-            access_token: Option<String>,
-        }
         let shown = strip_query(realm);
-        let bounds: Bounds<'_> = (TOKEN_BYTES_MAX, &mut |_| {});
         let bytes = if realm.origin() == self.base.url.origin() {
             let mut request = self.http.get(realm.clone());
             if let Some(basic) = basic {
@@ -251,13 +246,13 @@ impl<'s> Repository<'s> {
                 status @ (401 | 403) => return Err(FetchError::Denied(shown, status)),
                 status => return Err(FetchError::Status(shown, status)),
             }
-            self.read(response, bounds, &shown).await?
+            self.read(response, TOKEN_BYTES_MAX, &mut |_| {}, &shown).await?
         } else {
-            self.get_referred(realm, basic, bounds, &shown).await?
+            self.get_referred(realm, basic, TOKEN_BYTES_MAX, &mut |_| {}, &shown).await?
         };
-        let token = serde_json::from_slice::<RegistryToken>(&bytes).ok();
-        let token = token.and_then(|said| said.token.or(said.access_token));
-        let plain = |token: &String| !token.is_empty() && token.bytes().all(|b| b.is_ascii_graphic());
+        let said: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let token = ["token", "access_token"].iter().find_map(|key| said.get(*key)?.as_str());
+        let plain = |token: &&str| !token.is_empty() && token.bytes().all(|b| b.is_ascii_graphic());
         let token = token.filter(plain).ok_or(FetchError::NoToken(shown))?;
         Ok(Secret::new(format!("Bearer {}", Secret::new(token).reveal())))
     }

@@ -131,7 +131,7 @@ impl ServerState {
             // A call stands alone: the channels have replies.
             tracing::warn!("not sent, since an MCP call has no reply: {name} ({}, {size})", file.mime_type);
         }
-        if let Some(schema) = self.offer.result_schema(tool)
+        if let Some((_, Some(schema))) = self.offer.get(tool)
             && let Err(unfit) = schema.check(&result, RESULT_STEPS)
         {
             let said = format!(

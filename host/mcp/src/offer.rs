@@ -9,30 +9,10 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The tools as they are offered, each with what its results are held to.
-pub(crate) struct ToolOffer {
-    tools: BTreeMap<String, (Offered, Option<Schema>)>,
-}
-
-impl ToolOffer {
-    pub(crate) fn new(registry: &Registry) -> Self {
-        let loaded = registry.iter().filter_map(|(name, tool)| Some((name, tool.as_ref().ok()?)));
-        Self { tools: loaded.map(|(name, tool)| (name.to_owned(), entry(name, tool))).collect() }
-    }
-
-    /// All of them, in the same order each time.
-    pub(crate) fn list(&self) -> Vec<Offered> {
-        self.tools.values().map(|(offered, _)| offered.clone()).collect()
-    }
-
-    pub(crate) fn get(&self, name: &str) -> Option<Offered> {
-        self.tools.get(name).map(|(offered, _)| offered.clone())
-    }
-
-    /// What the result of this tool is held to, where it says so itself.
-    pub(crate) fn result_schema(&self, name: &str) -> Option<&Schema> {
-        self.tools.get(name)?.1.as_ref()
-    }
+/// The tools as they are offered, each with what its results are held to, where it says so itself.
+pub(crate) fn offer_tools(registry: &Registry) -> BTreeMap<String, (Offered, Option<Schema>)> {
+    let loaded = registry.iter().filter_map(|(name, tool)| Some((name, tool.as_ref().ok()?)));
+    loaded.map(|(name, tool)| (name.to_owned(), entry(name, tool))).collect()
 }
 
 fn entry(name: &str, tool: &RegisteredTool) -> (Offered, Option<Schema>) {

@@ -4,9 +4,10 @@
 use crate::CHANNEL;
 use crate::approving::OpenQuestions;
 use crate::message::RawArguments;
-use crate::offer::ToolOffer;
+use crate::offer::offer_tools;
 use cofferdam_agent::tools::Toolbox;
 use cofferdam_core::id::Caller;
+use cofferdam_core::schema::Schema;
 use cofferdam_warden::attachments::outgoing::Outgoing;
 use cofferdam_warden::attachments::{self, BlobStore};
 use rmcp::ServerHandler;
@@ -17,7 +18,7 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, RoleServer};
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -49,7 +50,8 @@ pub struct McpServer(pub(crate) Arc<ServerState>);
 
 pub(crate) struct ServerState {
     pub(crate) parts: ServerParts,
-    pub(crate) offer: ToolOffer,
+    /// The tools as they are offered, each with what its results are held to.
+    pub(crate) offer: BTreeMap<String, (Tool, Option<Schema>)>,
     pub(crate) questions: OpenQuestions,
     /// Calls that have not ended.
     pub(crate) calls: TaskTracker,
@@ -61,7 +63,7 @@ pub(crate) struct ServerState {
 impl McpServer {
     /// A server of the tools that load.
     pub fn new(parts: ServerParts) -> Self {
-        let offer = ToolOffer::new(parts.toolbox.registry());
+        let offer = offer_tools(parts.toolbox.registry());
         let questions = OpenQuestions::new(parts.expires);
         let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         let calls = TaskTracker::new();
@@ -128,7 +130,8 @@ impl ServerHandler for McpServer {
             let said = format!("no page {cursor:?}: all tools are on the first one; leave out the cursor");
             return Err(ErrorData::invalid_params(cofferdam_core::text::one_line(&said, 300), None));
         }
-        let mut list = ListToolsResult::with_all_items(self.0.offer.list());
+        let mut list =
+            ListToolsResult::with_all_items(self.0.offer.values().map(|(tool, _)| tool.clone()).collect());
         if is_stateless(&context) {
             list.ttl_ms = Some(LIST_TTL_MS);
             list.cache_scope = Some(CacheScope::Private);
@@ -137,7 +140,7 @@ impl ServerHandler for McpServer {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.0.offer.get(name)
+        self.0.offer.get(name).map(|(tool, _)| tool.clone())
     }
 
     async fn call_tool(

@@ -12,11 +12,6 @@ use subtle::ConstantTimeEq;
 /// Names that a machine has for itself.
 const LOOPBACK: &str = "localhost";
 
-pub(super) struct RequestCheck {
-    token: Option<Secret>,
-    hosts: Vec<String>,
-}
-
 /// Why a request is not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RefusedRequest {
@@ -60,12 +55,7 @@ fn without_brackets(name: &str) -> &str {
     name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name)
 }
 
-impl RequestCheck {
-    pub(super) fn new(config: &Config) -> Self {
-        let hosts = config.hosts.iter().map(|host| without_brackets(host).to_ascii_lowercase()).collect();
-        Self { token: config.token.clone(), hosts }
-    }
-
+impl Config {
     /// Looks at the head of a request that came to this address of the machine.
     pub(super) fn admit(&self, uri: &Uri, headers: &HeaderMap, local: IpAddr) -> Result<(), RefusedRequest> {
         let host = host(uri, headers).ok_or(RefusedRequest::Host)?;
@@ -85,13 +75,17 @@ impl RequestCheck {
     /// A name of this machine as the server is reached: loopback's, the address that the connection
     /// came to, or one that the operator gave.
     fn is_own(&self, host: &Authority, local: IpAddr) -> bool {
-        let (name, whole) = (host.host().to_ascii_lowercase(), host.as_str().to_ascii_lowercase());
+        let name = host.host().to_ascii_lowercase();
         let bare = name.trim_start_matches('[').trim_end_matches(']');
         // A socket of both families tells an address of the older one in the newer one's form.
         let local = local.to_canonical();
         let address = bare.parse::<IpAddr>().map(|ip| ip.to_canonical());
         let is_address = address.is_ok_and(|ip| ip.is_loopback() || ip == local);
-        bare == LOOPBACK || is_address || self.hosts.iter().any(|known| known == bare || *known == whole)
+        let is_named = |known: &String| {
+            let known = without_brackets(known);
+            known.eq_ignore_ascii_case(bare) || known.eq_ignore_ascii_case(host.as_str())
+        };
+        bare == LOOPBACK || is_address || self.hosts.iter().any(is_named)
     }
 
     fn is_token(&self, headers: &HeaderMap) -> bool {
@@ -142,7 +136,7 @@ mod tests {
         let address = "10.1.2.3:8000".parse().expect("an address");
         let hosts = ["Tools.Example", "Other.Example:8443", "[2001:db8::7]"].map(str::to_owned).to_vec();
         let token = headers.contains("Authorization").then(|| Secret::new("a-token-of-a-test"));
-        let admission = RequestCheck::new(&Config { address, token, hosts, bounds: ClientBounds::default() });
+        let config = Config { address, token, hosts, bounds: ClientBounds::default() };
         let mut map = HeaderMap::new();
         for line in headers.lines() {
             let (name, value) = line.trim().split_once(": ").expect("a header");
@@ -150,7 +144,7 @@ mod tests {
             map.append(name, HeaderValue::try_from(value).expect("a value"));
         }
         let local = local.parse().expect("an address");
-        assert_eq!(admission.admit(&Uri::from_static("/mcp"), &map, local), expected, "{headers}");
+        assert_eq!(config.admit(&Uri::from_static("/mcp"), &map, local), expected, "{headers}");
     }
 
     #[test]
@@ -272,7 +266,6 @@ mod tests {
         let address = "10.1.2.3:8000".parse().expect("an address");
         let bounds = ClientBounds::default();
         let config = Config { address, token: Some(Secret::new(token.as_str())), hosts: Vec::new(), bounds };
-        let check = RequestCheck::new(&config);
         let fastest = |wrong_at: usize| {
             let mut given = format!("Bearer {token}").into_bytes();
             given["Bearer ".len() + wrong_at] = b'b';
@@ -280,7 +273,7 @@ mod tests {
             let headers = HeaderMap::from_iter([(header::AUTHORIZATION, given)]);
             let times = (0..5).map(|_| {
                 let began = Instant::now();
-                assert!(!check.is_token(&headers));
+                assert!(!config.is_token(&headers));
                 began.elapsed()
             });
             times.min().expect("five")

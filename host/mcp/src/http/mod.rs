@@ -11,7 +11,6 @@ pub use sessions::{SESSION_AGE_MAX, SESSION_IDLE_MAX, SESSION_REQUESTS_MAX, SESS
 use crate::message::{RefusedMessage, RpcFrame, read, take_arguments};
 use crate::requests::REQUESTS_MAX;
 use crate::server::{ClientKey, McpServer};
-use admission::RequestCheck;
 use bytes::Bytes;
 use cofferdam_core::secret::Secret;
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
@@ -182,10 +181,9 @@ impl BoundListener {
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
         let bounds = self.config.bounds;
         let edge = Arc::new(ConnectionContext {
-            admission: RequestCheck::new(&self.config),
             sessions: Sessions::new(server, bounds, stop.clone()),
             large_bodies: Arc::new(Semaphore::new(bounds.large_bodies)),
-            bounds,
+            config: self.config,
         });
         let room = Arc::new(Semaphore::new(bounds.connections));
         loop {
@@ -232,11 +230,10 @@ type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 /// What every connection shares.
 struct ConnectionContext<S> {
-    admission: RequestCheck,
+    config: Config,
     sessions: Sessions<S>,
     /// Bytes of long bodies that there is room for.
     large_bodies: Arc<Semaphore>,
-    bounds: ClientBounds,
 }
 
 impl<S: ServerHandler + Clone> ConnectionContext<S> {
@@ -246,7 +243,7 @@ impl<S: ServerHandler + Clone> ConnectionContext<S> {
             tracing::debug!(%error, "a connection ended before it began");
             return;
         }
-        let head = self.bounds.head;
+        let head = self.config.bounds.head;
         let client = client_of(peer.ip());
         let service = service_fn(move |mut request: Request<Incoming>| {
             if let Some(client) = &client {
@@ -263,7 +260,7 @@ impl<S: ServerHandler + Clone> ConnectionContext<S> {
     }
 
     async fn answer(&self, request: Request<Incoming>, local: IpAddr) -> Answer {
-        if let Err(refused) = self.admission.admit(request.uri(), request.headers(), local) {
+        if let Err(refused) = self.config.admit(request.uri(), request.headers(), local) {
             return refused.answer();
         }
         if request.uri().path() != PATH {
@@ -292,7 +289,7 @@ impl<S: ServerHandler + Clone> ConnectionContext<S> {
         if !is_json(head.headers.get(header::CONTENT_TYPE)) {
             return text_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send application/json");
         }
-        let read_body = body::read(&head.headers, body, self.bounds.body, &self.large_bodies).await;
+        let read_body = body::read(&head.headers, body, self.config.bounds.body, &self.large_bodies).await;
         let (mut bytes, room) = match read_body {
             Ok(body) => body,
             Err((status, said)) => {

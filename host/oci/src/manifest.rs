@@ -6,7 +6,7 @@
 use cofferdam_core::oci::ContentDigest;
 use cofferdam_core::text::one_line;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
 /// A longer manifest is not read; registries themselves take none that is longer.
@@ -71,32 +71,24 @@ pub(crate) struct Manifest {
     pub(crate) layers: Vec<Descriptor>,
 }
 
-/// A list of manifests.
+/// A list of manifests, as text: others may have put there what nobody here reads, such as another
+/// kind of digest.
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Index {
-    manifests: Vec<IndexEntry>,
+pub(crate) struct Index<'a> {
+    #[serde(borrow)]
+    manifests: Vec<&'a RawValue>,
 }
 
-/// One of a list: others may have put there what nobody here reads, such as another kind of digest.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
-enum IndexEntry {
-    Read(Box<Descriptor>),
-    Other(IgnoredAny),
-}
-
-impl Index {
+impl<'a> Index<'a> {
     /// The list that bytes are.
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, BadManifest> {
+    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, BadManifest> {
         serde_json::from_slice(bytes).map_err(malformed)
     }
 
     /// Its manifests of artifacts of a type.
-    pub(crate) fn find_manifests(&self, is_wanted: fn(&str) -> bool) -> impl Iterator<Item = &Descriptor> {
-        let read = self.manifests.iter().filter_map(|entry| match entry {
-            IndexEntry::Read(descriptor) => Some(&**descriptor),
-            IndexEntry::Other(IgnoredAny) => None,
-        });
+    pub(crate) fn find_manifests(&self, is_wanted: fn(&str) -> bool) -> impl Iterator<Item = Descriptor> {
+        let entries = self.manifests.iter();
+        let read = entries.filter_map(|entry| serde_json::from_str::<Descriptor>(entry.get()).ok());
         read.filter(move |descriptor| descriptor.artifact_type.as_deref().is_some_and(is_wanted))
     }
 }

@@ -23,9 +23,7 @@ mod streams;
 
 pub use attached::{ATTACHMENTS_META_KEY, CALL_FILES_MAX};
 pub use lines::LINE_BYTES_MAX;
-pub use message::{
-    ID_BYTES_MAX, INITIALIZE_BYTES_MAX, RawArguments, RefusedMessage, RpcFrame, STRUCTURE_MAX, read,
-};
+pub use message::{ID_BYTES_MAX, INITIALIZE_BYTES_MAX, RawArguments, RpcFrame, STRUCTURE_MAX, read};
 pub use requests::REQUESTS_MAX;
 pub use server::{McpServer, ServerParts};
 pub use stdio::serve_stdio;

@@ -7,7 +7,8 @@
 use cofferdam_core::text::one_line;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientNotification, ClientRequest,
-    ErrorData, GetExtensions, GetMeta, InputResponses, JsonRpcMessage, RequestId, RequestMetaObject,
+    ErrorData, GetExtensions, GetMeta, InputResponses, JsonRpcError, JsonRpcMessage, RequestId,
+    RequestMetaObject,
 };
 use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
@@ -34,24 +35,9 @@ pub enum RpcFrame {
     /// A message of the protocol.
     Message(Box<ClientJsonRpcMessage>),
     /// None, or a request of a wrong shape: this is the answer.
-    Refused(RefusedMessage),
+    Refused(Box<JsonRpcError>),
     /// Nothing that is ever answered.
     Ignored,
-}
-
-/// Why something is no message, with the id of the request where that is readable.
-#[derive(Clone, Debug)]
-pub struct RefusedMessage {
-    /// The request's.
-    pub id: Option<RequestId>,
-    /// As JSON-RPC tells it.
-    pub error: Box<ErrorData>,
-}
-
-impl RefusedMessage {
-    pub(crate) fn new(id: Option<RequestId>, error: ErrorData) -> Self {
-        Self { id, error: Box::new(error) }
-    }
 }
 
 /// The arguments of a call as the client wrote them: a JSON object as text.
@@ -108,13 +94,13 @@ pub fn read(bytes: &[u8]) -> RpcFrame {
         return RpcFrame::Ignored;
     }
     let text = std::str::from_utf8(bytes).map_err(|_| {
-        RefusedMessage::new(None, ErrorData::parse_error("the message is not UTF-8 text", None))
+        Box::new(JsonRpcError::new(None, ErrorData::parse_error("the message is not UTF-8 text", None)))
     });
     text.and_then(parse).unwrap_or_else(RpcFrame::Refused)
 }
 
-fn parse(text: &str) -> Result<RpcFrame, RefusedMessage> {
-    let without_id = |error| RefusedMessage::new(None, error);
+fn parse(text: &str) -> Result<RpcFrame, Box<JsonRpcError>> {
+    let without_id = |error| Box::new(JsonRpcError::new(None, error));
     // Its members would be taken for the values of the keys, in order.
     if text.trim_start().starts_with('[') && serde_json::from_str::<&RawValue>(text).is_ok() {
         let said = "send one message at a time: batches are not taken";
@@ -137,7 +123,7 @@ fn parse(text: &str) -> Result<RpcFrame, RefusedMessage> {
             without_id(invalid(&said))
         })?),
     };
-    let refused = |error| RefusedMessage::new(id.clone(), error);
+    let refused = |error| Box::new(JsonRpcError::new(id.clone(), error));
     if envelope.jsonrpc.map(RawValue::get) != Some(r#""2.0""#) {
         return Err(refused(invalid(r#"write "jsonrpc": "2.0""#)));
     }

@@ -2,13 +2,13 @@
 //! there.
 
 use crate::lines::{InputLine, LINE_BYTES_MAX, LineReader};
-use crate::message::{RefusedMessage, RpcFrame, read};
+use crate::message::{RpcFrame, read};
 use crate::requests::{Requests, line};
 use crate::server::McpServer;
 use crate::streams::{Input, MessageRoom, Output};
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ErrorData, GetExtensions, JsonRpcMessage, JsonRpcRequest,
-    ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientNotification, ErrorData, GetExtensions, JsonRpcError, JsonRpcMessage,
+    JsonRpcRequest, ServerJsonRpcMessage,
 };
 use rmcp::service::{QuitReason, RoleServer, serve_directly_with_ct};
 use rmcp::transport::Transport;
@@ -66,12 +66,12 @@ struct Stdio {
 
 impl Stdio {
     /// The message in a line, or its answer. None where there is nothing to hand on, or not yet.
-    fn accept_line(&mut self, line: InputLine) -> Result<Option<ClientJsonRpcMessage>, RefusedMessage> {
+    fn accept_line(&mut self, line: InputLine) -> Result<Option<ClientJsonRpcMessage>, Box<JsonRpcError>> {
         let bytes = match line {
             InputLine::Whole(bytes) => bytes,
             InputLine::TooLong => {
                 let said = format!("a message has at most {LINE_BYTES_MAX} bytes; send less at once");
-                return Err(RefusedMessage::new(None, ErrorData::invalid_request(said, None)));
+                return Err(Box::new(JsonRpcError::new(None, ErrorData::invalid_request(said, None))));
             }
         };
         match read(&bytes) {
@@ -116,11 +116,11 @@ impl Stdio {
     fn accept(
         &mut self,
         mut message: ClientJsonRpcMessage,
-    ) -> Result<Option<ClientJsonRpcMessage>, RefusedMessage> {
+    ) -> Result<Option<ClientJsonRpcMessage>, Box<JsonRpcError>> {
         match &mut message {
             JsonRpcMessage::Request(JsonRpcRequest { id, request, .. }) => {
                 let begun = self.requests.begin(id);
-                if !begun.map_err(|error| RefusedMessage::new(Some(id.clone()), error))? {
+                if !begun.map_err(|error| Box::new(JsonRpcError::new(Some(id.clone()), error)))? {
                     self.held = Some(message);
                     return Ok(None);
                 }
@@ -189,9 +189,7 @@ impl Transport<RoleServer> for Stdio {
                 // Asked again when the library has sent something, which it is about to.
                 Ok(None) if self.held.is_some() => std::future::pending::<()>().await,
                 Ok(None) => {}
-                Err(RefusedMessage { id, error }) => {
-                    self.pending = line(&ServerJsonRpcMessage::error(*error, id)).ok();
-                }
+                Err(refusal) => self.pending = line(&refusal).ok(),
             }
         }
     }

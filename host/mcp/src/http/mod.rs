@@ -8,7 +8,7 @@ mod sessions;
 pub use body::{BODY_BYTES_MAX, LARGE_BODIES_BYTES_MAX, SMALL_BODY_BYTES_MAX};
 pub use sessions::{SESSION_AGE_MAX, SESSION_IDLE_MAX, SESSION_REQUESTS_MAX, SESSIONS_MAX};
 
-use crate::message::{RefusedMessage, RpcFrame, read, take_arguments};
+use crate::message::{RpcFrame, read, take_arguments};
 use crate::requests::REQUESTS_MAX;
 use crate::server::{ClientKey, McpServer};
 use bytes::Bytes;
@@ -20,7 +20,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::ServerHandler;
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorCode, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorCode, JsonRpcError, JsonRpcMessage};
 use rustix::net::sockopt::set_tcp_user_timeout;
 use sessions::{Sessions, session_id};
 use std::convert::Infallible;
@@ -306,7 +306,7 @@ impl<S: ServerHandler + Clone> ConnectionContext<S> {
         let (begins, id) = {
             let mut message = match read(&bytes) {
                 RpcFrame::Message(message) => *message,
-                RpcFrame::Refused(refusal) => return refuse(refusal),
+                RpcFrame::Refused(refusal) => return refuse(&refusal),
                 RpcFrame::Ignored => return text_response(StatusCode::BAD_REQUEST, "the body is no message"),
             };
             let arguments = take_arguments(&mut message);
@@ -349,12 +349,12 @@ fn is_json(given: Option<&HeaderValue>) -> bool {
 
 /// What is no message is a bad request; a call of a wrong shape is answered like any other, and so
 /// is one too many.
-fn refuse(RefusedMessage { id, error }: RefusedMessage) -> Answer {
-    let status = match error.code {
+fn refuse(refusal: &JsonRpcError) -> Answer {
+    let status = match refusal.error.code {
         ErrorCode::INVALID_PARAMS | ErrorCode::INTERNAL_ERROR => StatusCode::OK,
         _ => StatusCode::BAD_REQUEST,
     };
-    let text = serde_json::to_vec(&ServerJsonRpcMessage::error(*error, id)).unwrap_or_default();
+    let text = serde_json::to_vec(refusal).unwrap_or_default();
     response(status, "application/json", text.into())
 }
 

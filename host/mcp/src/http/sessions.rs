@@ -2,7 +2,6 @@
 //! newer era has none.
 
 use super::{Answer, BODY_BYTES_MAX, ClientBounds, refuse, text_response, with_header};
-use crate::message::RefusedMessage;
 use crate::requests::{taken_id, too_many};
 use crate::server::ClientKey;
 use bytes::Bytes;
@@ -11,7 +10,7 @@ use http::{HeaderMap, Request, StatusCode, header};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Body;
 use rmcp::ServerHandler;
-use rmcp::model::{ErrorData, RequestId};
+use rmcp::model::{ErrorData, JsonRpcError, RequestId};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use std::collections::{HashMap, HashSet};
@@ -126,7 +125,7 @@ impl<S: ServerHandler + Clone> Sessions<S> {
         };
         let taken = match SessionRequest::begin(&self.requests, (session, id.clone()), &self.bounds) {
             Ok(taken) => taken,
-            Err(error) => return refuse(RefusedMessage::new(Some(id), error)),
+            Err(error) => return refuse(&JsonRpcError::new(Some(id), error)),
         };
         // Its worker has it too: in a session that goes on when the client is gone, and
         // the answer to another request with this id would be this one's.

@@ -28,7 +28,7 @@ pub fn wit_values(data: &[u8]) {
     let fits = schema.check(&arguments, 10_000_000).is_ok();
     let datums = match function.parameters(&arguments) {
         Ok(datums) => datums,
-        Err(unfit) => return assert_plain(&unfit.to_string()),
+        Err(unfit) => return assert_plain(&unfit),
     };
     // The schema may refuse more (a flag twice), and never takes what has no value but by its
     // words.

@@ -12,7 +12,6 @@ mod schema;
 mod tests;
 mod to_json;
 
-pub use from_json::ShapeMismatch;
 pub use to_json::FunctionFailure;
 
 /// The parameters and the result of a function.

@@ -8,30 +8,20 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
-/// A JSON value that is none of its shape.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place} {problem}")]
-pub struct ShapeMismatch {
-    /// The argument, and where in it.
-    pub place: String,
-    /// What it is not.
-    pub problem: &'static str,
-}
-
 impl FunctionShape {
     /// The parameters for these arguments, in order.
     ///
     /// # Errors
-    /// [`ShapeMismatch`] names the argument.
-    pub fn parameters(&self, arguments: &Value) -> Result<Vec<Datum>, ShapeMismatch> {
+    /// The argument that is none of its shape, and where in it, and what it is not.
+    pub fn parameters(&self, arguments: &Value) -> Result<Vec<Datum>, String> {
         fields(&self.parameters, arguments, "the arguments")
     }
 }
 
 impl Shape {
     /// The value of this shape that `json` stands for; `place` names it where it is none.
-    pub(super) fn read(&self, json: &Value, place: &str) -> Result<Datum, ShapeMismatch> {
-        let unfit = |problem| ShapeMismatch { place: one_line(place, 200), problem };
+    pub(super) fn read(&self, json: &Value, place: &str) -> Result<Datum, String> {
+        let unfit = |problem: &str| describe_mismatch(place, problem);
         let text = || json.as_str().ok_or_else(|| unfit("is no text"));
         Ok(match self {
             Self::Bool => Datum::Bool(json.as_bool().ok_or_else(|| unfit("is neither true nor false"))?),
@@ -137,8 +127,8 @@ fn items<'a>(
     json: &Value,
     place: &str,
     shape: impl Fn(usize) -> Option<&'a Shape>,
-) -> Result<Vec<Datum>, ShapeMismatch> {
-    let unfit = |problem| ShapeMismatch { place: one_line(place, 200), problem };
+) -> Result<Vec<Datum>, String> {
+    let unfit = |problem: &str| describe_mismatch(place, problem);
     let given = json.as_array().ok_or_else(|| unfit("is no list"))?;
     let read = |(index, item): (usize, &Value)| match shape(index) {
         Some(shape) => shape.read(item, &format!("{place}[{index}]")),
@@ -147,8 +137,8 @@ fn items<'a>(
     given.iter().enumerate().map(read).collect()
 }
 
-fn fields(shapes: &[(String, Shape)], json: &Value, place: &str) -> Result<Vec<Datum>, ShapeMismatch> {
-    let unfit = |problem| ShapeMismatch { place: one_line(place, 200), problem };
+fn fields(shapes: &[(String, Shape)], json: &Value, place: &str) -> Result<Vec<Datum>, String> {
+    let unfit = |problem: &str| describe_mismatch(place, problem);
     let given = json.as_object().ok_or_else(|| unfit("is no object"))?;
     if given.keys().any(|key| !shapes.iter().any(|(name, _)| snake(name) == *key)) {
         return Err(unfit("has a name that its type does not have"));
@@ -157,19 +147,24 @@ fn fields(shapes: &[(String, Shape)], json: &Value, place: &str) -> Result<Vec<D
         let name = snake(name);
         match (given.get(&name), shape) {
             (None, Shape::Option(_)) => Ok(Datum::Option(None)),
-            (None, _) => Err(ShapeMismatch { place: join_place(place, &name), problem: "is missing" }),
+            (None, _) => Err(describe_mismatch(&join_place(place, &name), "is missing")),
             (Some(value), shape) => shape.read(value, &join_place(place, &name)),
         }
     };
     shapes.iter().map(read).collect()
 }
 
-fn payload(shape: Option<&Shape>, value: &Value, place: &str) -> Result<Option<Box<Datum>>, ShapeMismatch> {
+fn payload(shape: Option<&Shape>, value: &Value, place: &str) -> Result<Option<Box<Datum>>, String> {
     match shape {
         Some(shape) => Ok(Some(Box::new(shape.read(value, place)?))),
         None if value.is_null() => Ok(None),
-        None => Err(ShapeMismatch { place: one_line(place, 200), problem: "has no payload; write null" }),
+        None => Err(describe_mismatch(place, "has no payload; write null")),
     }
+}
+
+/// What is wrong with a JSON value that is none of its shape.
+fn describe_mismatch(place: &str, problem: &str) -> String {
+    format!("{} {problem}", one_line(place, 200))
 }
 
 fn single_entry(json: &Value) -> Option<(&String, &Value)> {

@@ -10,8 +10,8 @@ fn named(shape: Shape) -> FunctionShape {
 #[track_caller]
 fn refused(shape: Shape, value: Value, says: &str) {
     let unfit = named(shape).parameters(&json!({ "the_one": value })).expect_err("refused");
-    assert!(unfit.to_string().contains(says), "{value}: {unfit}");
-    assert!(unfit.place.starts_with("the_one"), "{unfit}");
+    assert!(unfit.contains(says), "{value}: {unfit}");
+    assert!(unfit.starts_with("the_one"), "{unfit}");
 }
 
 #[track_caller]

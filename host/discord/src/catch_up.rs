@@ -1,13 +1,13 @@
 //! What was said while nobody listened: after a session is lost, each place where somebody was
-//! answered is asked for the messages after the last known one. Those meant for the bot are
-//! answered once, as all others are known already.
+//! answered is asked for the messages from a while before the last known one on. Those meant for
+//! the bot are answered once, as all others are known already.
 
 use super::api::RequestBody;
 use super::bot::DiscordBot;
 use super::events::{judge_message, keep, place_read};
 use super::failure::ApiFailure;
 use super::route::{self, Route};
-use super::target::first_id_of;
+use super::target::{first_id_of, made_at};
 use super::wire::{Snowflake, id};
 use cofferdam_agent::server::Backoff;
 use cofferdam_chat::handler::CurrentChannel;
@@ -23,6 +23,9 @@ use tokio::time::{Instant, timeout};
 
 /// Messages that are older are not asked for.
 const AGE_MAX_MS: i64 = 24 * 60 * 60 * 1000;
+/// Messages so much older than the last known one are asked for: events need not come in the order
+/// of their messages, so of an older one none may have come.
+const OVERLAP_MS: i64 = 60 * 1000;
 /// Messages of one page; Discord gives no more.
 const PAGE: usize = 100;
 /// Pages of one place; of more messages the latest are left out, and told in the log.
@@ -73,7 +76,8 @@ impl MissedMessages {
         let next = || self.open.borrow().first().cloned();
         while let Some(ReplyPlace { place, last }) = next() {
             if let Some(at) = place_read(&place) {
-                let after = last.max(first_id_of(now_ms() - AGE_MAX_MS));
+                let since = (made_at(last) - OVERLAP_MS).max(now_ms() - AGE_MAX_MS);
+                let after = first_id_of(since);
                 match ask_place(&self.bots, &self.arrivals, at, after).await {
                     Ok(last) => known.push(ReplyPlace { place: place.clone(), last }),
                     Err(Unasked::Gone) => {}

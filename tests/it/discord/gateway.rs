@@ -118,6 +118,19 @@ async fn a_killed_gateway_asks_again_for_all_that_it_had_begun_to_ask_for() -> a
     world.end(4)
 }
 
+/// Events need not come in the order of their messages.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_message_before_the_last_known_one_is_answered_though_its_session_was_lost() -> anyhow::Result<()> {
+    let world = World::running().await?;
+    help(&world).await?;
+    let early = world.server.push(Incoming::private(ANN).text("/help").untold());
+    help(&world).await?;
+    world.server.invalidate_sessions(false);
+    assert!(connection(&world, 1).await?.identify.is_some());
+    world.answer(&early).await?;
+    world.end(3)
+}
+
 /// It is asked for again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn nothing_that_was_missed_is_lost_by_an_answer_that_cannot_be_read() -> anyhow::Result<()> {

@@ -33,14 +33,6 @@ pub(crate) enum LandedCall {
     },
 }
 
-/// The records of one call in one file: its last outcome with its time, and what its intents
-/// planned.
-#[derive(Default)]
-struct CallOutcomes {
-    outcome: Option<(String, CallOutcome)>,
-    planned: BTreeMap<u64, Vec<Effect>>,
-}
-
 impl AuditLog {
     /// What the call has done; none if there is no outcome, or it says that nothing was changed.
     ///
@@ -88,12 +80,14 @@ struct ChainSearch {
     left: usize,
     /// The last outcome of the call with its time, while its intent is looked for.
     last: Option<(String, CallOutcome)>,
+    /// What the intents of the call planned that were read, by their `seq`.
+    planned: BTreeMap<u64, Vec<Effect>>,
 }
 
 impl ChainSearch {
     fn new(active: &Path) -> Result<Self, AuditError> {
         let files = LogFiles::select(LogSelection::Log(active))?;
-        Ok(Self { left: files.len(), files, last: None })
+        Ok(Self { left: files.len(), files, last: None, planned: BTreeMap::new() })
     }
 
     /// Reads the next file. Breaks with what the chain tells, and when that was written, once
@@ -106,8 +100,8 @@ impl ChainSearch {
         };
         self.left = index;
         let part = self.files.open(index)?;
-        let mut told = read_outcomes(part.lines(0), call)?;
-        let Some((time, outcome)) = self.last.take().or(told.outcome) else { return Ok(Continue(())) };
+        let outcome = self.read_outcome(part.lines(0), call)?;
+        let Some((time, outcome)) = self.last.take().or(outcome) else { return Ok(Continue(())) };
         let Some(code) = outcome.code else {
             return Ok(Break(Some((time, LandedCall::All(outcome.files)))));
         };
@@ -119,7 +113,7 @@ impl ChainSearch {
             let error = ToolError::new(code, outcome.reason.unwrap_or_default());
             return Ok(Break(Some((time, LandedCall::Failed { error, done: outcome.files }))));
         }
-        match outcome.intent.and_then(|seq| told.planned.remove(&seq)) {
+        match outcome.intent.and_then(|seq| self.planned.remove(&seq)) {
             Some(planned) => Ok(Break(Some((time, LandedCall::Part { planned, done: outcome.files })))),
             // The file was rotated in between.
             None => {
@@ -128,26 +122,31 @@ impl ChainSearch {
             }
         }
     }
-}
 
-fn read_outcomes(mut lines: PositionedReader<&File>, call: &CallId) -> Result<CallOutcomes, AuditError> {
-    let named = serde_json::to_vec(call).map_err(AuditError::Encode)?;
-    let mut told = CallOutcomes::default();
-    while let Some(line) = lines.next()? {
-        // Looking for the name is faster by far than reading every record.
-        if line.bytes.windows(named.len()).any(|window| window == named)
-            && let LineKind::Record(record) = read(line.bytes)
-        {
-            match record.event {
-                AuditEvent::Intent(intent) if intent.facts.call == *call => {
-                    told.planned.insert(record.seq, intent.files);
+    /// The last outcome of the call in a file, with its time; notes what its intents planned there.
+    fn read_outcome(
+        &mut self,
+        mut lines: PositionedReader<&File>,
+        call: &CallId,
+    ) -> Result<Option<(String, CallOutcome)>, AuditError> {
+        let named = serde_json::to_vec(call).map_err(AuditError::Encode)?;
+        let mut last = None;
+        while let Some(line) = lines.next()? {
+            // Looking for the name is faster by far than reading every record.
+            if line.bytes.windows(named.len()).any(|window| window == named)
+                && let LineKind::Record(record) = read(line.bytes)
+            {
+                match record.event {
+                    AuditEvent::Intent(intent) if intent.facts.call == *call => {
+                        self.planned.insert(record.seq, intent.files);
+                    }
+                    AuditEvent::Outcome(outcome) if outcome.facts.call == *call => {
+                        last = Some((record.time, outcome));
+                    }
+                    _ => {}
                 }
-                AuditEvent::Outcome(outcome) if outcome.facts.call == *call => {
-                    told.outcome = Some((record.time, outcome));
-                }
-                _ => {}
             }
         }
+        Ok(last)
     }
-    Ok(told)
 }

@@ -23,7 +23,6 @@ use facts::FileFacts;
 use rustix::buffer::spare_capacity;
 use rustix::fs::OFlags;
 use rustix::io::{pread, retry_on_intr};
-use std::collections::VecDeque;
 use std::fs::File;
 use std::sync::Arc;
 use stream::FileStream;
@@ -165,15 +164,13 @@ impl types::HostDescriptor for StoreState {
     }
 
     async fn read_directory(&mut self, fd: Handle) -> FsResult<Resource<types::DirectoryEntryStream>> {
-        if let Some(scratch) = self.scratch_handle(&fd) {
-            let listed = VecDeque::from(scratch.entries()?);
-            return Ok(Resource::new_own(self.table.push(listed)?.rep()));
-        }
-        let dir = self.dir(&fd)?;
-        let entries = self.table.push(DirectoryEntries::read(&dir)?)?;
+        let entries = match self.scratch_handle(&fd) {
+            Some(scratch) => DirectoryEntries::Scratch(scratch.entries()?.into()),
+            None => DirectoryEntries::read(&self.dir(&fd)?)?,
+        };
         // The stock stream type cannot be built outside its crate; the handle is looked up under
         // our type.
-        Ok(Resource::new_own(entries.rep()))
+        Ok(Resource::new_own(self.table.push(entries)?.rep()))
     }
 
     async fn stat(&mut self, fd: Handle) -> FsResult<DescriptorStat> {

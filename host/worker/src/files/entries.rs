@@ -4,6 +4,7 @@
 use super::facts::kind;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::tool::{ErrorCode as ToolCode, ToolError};
+use std::collections::VecDeque;
 use std::fs::File;
 use wasmtime_wasi::p2::bindings::filesystem::types::{DirectoryEntry, ErrorCode};
 use wasmtime_wasi::p2::{FsError, FsResult};
@@ -12,21 +13,30 @@ use wasmtime_wasi::p2::{FsError, FsResult};
 pub(super) const DIRECTORY_ENTRIES_MAX: u64 = 2_000_000;
 
 /// The entries of a directory that are still to come.
-pub(crate) struct DirectoryEntries(rustix::fs::Dir);
+pub(crate) enum DirectoryEntries {
+    /// Of one in a mount.
+    Mounted(rustix::fs::Dir),
+    /// Of one in the scratch folder, as they were.
+    Scratch(VecDeque<DirectoryEntry>),
+}
 
 impl DirectoryEntries {
     /// All entries of an open directory.
     pub(crate) fn read(dir: &File) -> FsResult<Self> {
-        Ok(Self(rustix::fs::Dir::read_from(dir).map_err(std::io::Error::from)?))
+        Ok(Self::Mounted(rustix::fs::Dir::read_from(dir).map_err(std::io::Error::from)?))
     }
 
-    /// The next entry; none at the end. `read` counts what the call has read.
+    /// The next entry; none at the end. `read` counts what the call has read of mounts.
     ///
     /// # Errors
     /// `IllegalByteSequence` for a name that is not UTF-8, which no guest could open: the entry is
     /// passed over, and the next one follows. Over [`DIRECTORY_ENTRIES_MAX`] the call ends.
     pub(crate) fn next(&mut self, read: &mut u64) -> FsResult<Option<DirectoryEntry>> {
-        for entry in &mut self.0 {
+        let dir = match self {
+            Self::Mounted(dir) => dir,
+            Self::Scratch(listed) => return Ok(listed.pop_front()),
+        };
+        for entry in dir {
             let entry = entry.map_err(std::io::Error::from)?;
             let name = entry.file_name().to_bytes();
             if name == b"." || name == b".." {

@@ -2,14 +2,10 @@
 
 use super::entries::DirectoryEntries;
 use crate::state::StoreState;
-use std::collections::VecDeque;
 use wasmtime::component::Resource;
 use wasmtime_wasi::filesystem::Descriptor;
 use wasmtime_wasi::p2::FsResult;
 use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
-
-/// The entries of a folder in the scratch folder that are still to come.
-pub(super) type Listed = VecDeque<types::DirectoryEntry>;
 
 impl preopens::Host for StoreState {
     fn get_directories(&mut self) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
@@ -31,20 +27,12 @@ impl types::HostDirectoryEntryStream for StoreState {
         &mut self,
         stream: Resource<types::DirectoryEntryStream>,
     ) -> FsResult<Option<types::DirectoryEntry>> {
-        if let Ok(listed) = self.table.get_mut(&Resource::<Listed>::new_borrow(stream.rep())) {
-            return Ok(listed.pop_front());
-        }
         let Self { table, entries_read, .. } = self;
         table.get_mut(&Resource::<DirectoryEntries>::new_borrow(stream.rep()))?.next(entries_read)
     }
 
     fn drop(&mut self, stream: Resource<types::DirectoryEntryStream>) -> wasmtime::Result<()> {
-        // Looked at first: a deletion under the wrong type deletes, and fails.
-        if self.table.get(&Resource::<Listed>::new_borrow(stream.rep())).is_ok() {
-            self.table.delete(Resource::<Listed>::new_own(stream.rep()))?;
-        } else {
-            self.table.delete(Resource::<DirectoryEntries>::new_own(stream.rep()))?;
-        }
+        self.table.delete(Resource::<DirectoryEntries>::new_own(stream.rep()))?;
         Ok(())
     }
 }

@@ -50,10 +50,6 @@ pub(crate) enum LinkedComponent {
 #[error("the deadline passed")]
 pub(crate) struct OutOfTime;
 
-/// The instance of a call that is over. Taking it apart takes a while, which nobody needs to wait
-/// for. None where there was none.
-pub(crate) type SpentInstance = Option<Store<StoreState>>;
-
 /// Ends what a call has begun, and leaves its instance. `result` is what becomes of what it
 /// returned.
 fn end_call<T>(
@@ -61,7 +57,7 @@ fn end_call<T>(
     limits: &Limits,
     returned: wasmtime::Result<T>,
     result: impl FnOnce(&StoreState, T) -> Result<String, ToolError>,
-) -> (Result<String, ToolError>, SpentInstance) {
+) -> (Result<String, ToolError>, Option<Store<StoreState>>) {
     let ended = match returned {
         Ok(returned) => result(store.data(), returned),
         Err(error) => Err(outcome::failure_error(&error, &store.data().memory, limits, &output.tail())),
@@ -146,15 +142,16 @@ pub(crate) fn describe(linked: &LinkedComponent) -> Result<Description, Describe
 
 /// Runs a call to its end, with the folders of its workspace, of which it sees those that are
 /// granted, and the gateway's side. Gives the text that the guest returned, what the guest said
-/// instead, or why it did not come to an end; and the instance, which says nothing any more and is
-/// to be dropped when the answer is on its way. Blocks.
+/// instead, or why it did not come to an end; and the instance, if there was one, which says
+/// nothing any more. It is to be dropped when the answer is on its way: taking it apart takes a
+/// while, which nobody needs to wait for. Blocks.
 pub(crate) fn run(
     engine: &Engine,
     linked: &LinkedComponent,
     spec: &CallSpec,
     reach: (Vec<GuestMount>, GatewayLink),
     deadline: Instant,
-) -> (Result<String, ToolError>, SpentInstance) {
+) -> (Result<String, ToolError>, Option<Store<StoreState>>) {
     let output = CallStreams::new(reach.1.clone());
     let (grants, limits) = (&spec.grants, &spec.limits);
     match (linked, &spec.entry) {

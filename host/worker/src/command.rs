@@ -17,9 +17,6 @@ use wasmtime_wasi::I32Exit;
 /// The interface of a command, of any 0.2.x.
 const RUN: &str = "wasi:cli/run@0.2.";
 
-/// How a command ended: all that WASI 0.2 lets it say.
-pub(crate) type ExitStatus = Result<(), ()>;
-
 /// A command that is linked.
 #[derive(Clone)]
 pub(crate) struct LinkedCommand {
@@ -52,8 +49,8 @@ impl LinkedCommand {
         Ok(Self { run, pre })
     }
 
-    /// Runs it to its end.
-    pub(crate) async fn run(&self, store: &mut Store<StoreState>) -> wasmtime::Result<ExitStatus> {
+    /// Runs it to its end; how it ended is all that WASI 0.2 lets it say.
+    pub(crate) async fn run(&self, store: &mut Store<StoreState>) -> wasmtime::Result<Result<(), ()>> {
         let ended = async {
             let instance = self.pre.instantiate_async(&mut *store).await?;
             let run = instance.get_typed_func::<(), (Result<(), ()>,)>(&mut *store, &self.run)?;

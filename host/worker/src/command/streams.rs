@@ -1,7 +1,6 @@
 //! The streams of a command: standard input from an argument, standard output kept whole up to the
 //! limit of the result, standard error into the log with its end kept.
 
-use super::ExitStatus;
 use crate::machine::bare_context;
 use crate::output::{ByteSink, StreamTo};
 use crate::stdio::CallStreams;
@@ -13,7 +12,6 @@ use cofferdam_core::limits::Limits;
 use cofferdam_core::lock::lock;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde_json::{Value, json};
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use wasmtime_wasi::WasiCtx;
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
@@ -50,11 +48,11 @@ impl Streams {
     ///
     /// # Errors
     /// `failed` where the command failed or did not write what it should; `too_large`.
-    pub(crate) fn result(&self, call: &CommandCall, status: ExitStatus) -> Result<String, ToolError> {
+    pub(crate) fn result(&self, call: &CommandCall, status: Result<(), ()>) -> Result<String, ToolError> {
         let tail = lock(&self.stderr.tail);
-        let silent = tail.kept.is_empty();
+        let silent = tail.is_empty();
         if status.is_err() && !(call.err == ErrRule::OkIfSilent && silent) {
-            let mut said = tail.text();
+            let mut said = String::from_utf8_lossy(&tail).trim().to_owned();
             if said.is_empty() {
                 said.push_str("the command failed and said nothing on standard error");
             }
@@ -110,26 +108,15 @@ struct Stdout {
 #[derive(Clone)]
 struct Stderr {
     log: CallStreams,
-    tail: Arc<Mutex<OutputTail>>,
+    tail: Arc<Mutex<Vec<u8>>>,
 }
 
-#[derive(Default)]
-struct OutputTail {
-    kept: VecDeque<u8>,
-}
-
-impl OutputTail {
-    fn take(&mut self, bytes: &[u8]) {
-        let last = &bytes[bytes.len().saturating_sub(TAIL_BYTES_MAX)..];
-        self.kept.extend(last);
-        let surplus = self.kept.len().saturating_sub(TAIL_BYTES_MAX);
-        self.kept.drain(..surplus);
-    }
-
-    fn text(&self) -> String {
-        let bytes: Vec<u8> = self.kept.iter().copied().collect();
-        String::from_utf8_lossy(&bytes).trim().to_owned()
-    }
+/// Adds to the end that is kept.
+fn keep_tail(tail: &mut Vec<u8>, bytes: &[u8]) {
+    let last = &bytes[bytes.len().saturating_sub(TAIL_BYTES_MAX)..];
+    tail.extend_from_slice(last);
+    let surplus = tail.len().saturating_sub(TAIL_BYTES_MAX);
+    tail.drain(..surplus);
 }
 
 impl ByteSink for Stdout {
@@ -148,7 +135,7 @@ impl ByteSink for Stderr {
     const PERMIT_BYTES: usize = 64 << 10;
 
     fn append(&mut self, bytes: &[u8]) -> StreamResult<()> {
-        lock(&self.tail).take(bytes);
+        keep_tail(&mut lock(&self.tail), bytes);
         self.log.append(bytes)
     }
 }
@@ -188,11 +175,11 @@ mod tests {
 
     #[test]
     fn the_end_of_standard_error_is_kept() {
-        let mut tail = OutputTail::default();
-        (0..10_000).for_each(|n| tail.take(format!("line {n}\n").as_bytes()));
-        assert_eq!(tail.kept.len(), TAIL_BYTES_MAX);
-        assert!(tail.text().ends_with("line 9998\nline 9999"), "{}", tail.text());
-        tail.take(&[b'x'; 5000]);
-        assert_eq!(tail.text(), "x".repeat(TAIL_BYTES_MAX));
+        let mut tail = Vec::new();
+        (0..10_000).for_each(|n| keep_tail(&mut tail, format!("line {n}\n").as_bytes()));
+        assert_eq!(tail.len(), TAIL_BYTES_MAX);
+        assert!(tail.ends_with(b"line 9998\nline 9999\n"), "{}", String::from_utf8_lossy(&tail));
+        keep_tail(&mut tail, &[b'x'; 5000]);
+        assert_eq!(tail, [b'x'; TAIL_BYTES_MAX]);
     }
 }

@@ -79,15 +79,9 @@ impl outgoing_handler::Host for StoreState {
 
 impl types::Host for StoreState {
     fn http_error_code(&mut self, error: Resource<types::IoError>) -> wasmtime::Result<Option<ErrorCode>> {
-        let failed = self.table.get(&error)?.downcast_ref::<BodyFailure>();
-        Ok(failed.map(|BodyFailure(code)| code.clone()))
+        Ok(self.table.get(&error)?.downcast_ref::<ErrorCode>().cloned())
     }
 }
-
-/// What a stream of a body fails with.
-#[derive(Debug, thiserror::Error)]
-#[error("{0:?}")]
-struct BodyFailure(ErrorCode);
 
 /// What a guest sees of a failure; its words are in the audit.
 fn failure_code(failure: HttpFailure) -> ErrorCode {

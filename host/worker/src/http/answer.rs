@@ -3,7 +3,7 @@
 
 use super::bindings::wasi::http::types::{self, ErrorCode};
 use super::fields::HeaderFields;
-use super::{BodyFailure, failure_code, gateway_error_code};
+use super::{failure_code, gateway_error_code};
 use crate::gateway::GatewayLink;
 use crate::state::{Answered, StoreState};
 use bytes::Bytes;
@@ -161,7 +161,7 @@ impl InputStream for BodyStream {
                 Ok(piece) => self.piece = piece.into(),
                 Err(code) => {
                     self.hold = None;
-                    return Err(StreamError::LastOperationFailed(wasmtime::Error::new(BodyFailure(code))));
+                    return Err(StreamError::LastOperationFailed(wasmtime::Error::new(code)));
                 }
             }
         }

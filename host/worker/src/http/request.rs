@@ -1,9 +1,9 @@
 //! A request in a guest's hands: its head, its options, and its body, which is held until it is
 //! sent so that the gateway can send it again after a redirect.
 
+use super::Shared;
 use super::bindings::wasi::http::types::{self, Duration, ErrorCode, Method, Scheme};
 use super::fields::HeaderFields;
-use super::{BodyFailure, Shared};
 use crate::output::{ByteSink, StreamTo, check_permit};
 use crate::state::{Answered, StoreState};
 use cofferdam_core::lock::lock;
@@ -277,7 +277,7 @@ impl ByteSink for Shared<BodyBytes> {
         if !written.count(bytes.len()) {
             written.state = BodyState::Aborted;
             let code = ErrorCode::HttpRequestBodySize(Some(BODY_BYTES_MAX as u64));
-            return Err(StreamError::LastOperationFailed(wasmtime::Error::new(BodyFailure(code))));
+            return Err(StreamError::LastOperationFailed(wasmtime::Error::new(code)));
         }
         written.bytes.extend_from_slice(bytes);
         Ok(())

@@ -36,10 +36,11 @@ mod bindings {
             "wasi:io": wasmtime_wasi::p2::bindings::io,
             "wasi:clocks": wasmtime_wasi::p2::bindings::clocks,
             "wasi:http/types.fields": super::fields::HeaderFields,
-            "wasi:http/types.incoming-request": super::unused::IncomingRequest,
+            // There is none, nor a place to answer one.
+            "wasi:http/types.incoming-request": std::convert::Infallible,
             "wasi:http/types.outgoing-request": super::request::OutgoingRequest,
             "wasi:http/types.request-options": super::request::Options,
-            "wasi:http/types.response-outparam": super::unused::ResponseOutparam,
+            "wasi:http/types.response-outparam": std::convert::Infallible,
             "wasi:http/types.incoming-response": super::answer::IncomingResponse,
             "wasi:http/types.incoming-body": super::answer::IncomingBody,
             "wasi:http/types.future-trailers": super::answer::Trailers,

@@ -11,15 +11,13 @@ use cofferdam_core::capability::Grants;
 use cofferdam_core::interfaces::needs;
 use cofferdam_core::text::one_line;
 use refusal::refusal;
+use std::convert::Infallible;
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, Linker, LinkerInstance, ResourceType};
 
 /// Versions of what is linked for every guest: a component may ask for a function that a later
 /// version brought.
 const LINKED: [(&str, &str); 2] = [("wasi:", "0.2.12"), ("cofferdam:tool/", "0.1.0")];
-
-/// A resource of an interface that is not granted. There is none: its functions refuse.
-enum StubResource {}
 
 /// Links everything that the component imports and `grants` do not allow with stubs: whole
 /// interfaces, and single functions that a linked interface does not have.
@@ -122,7 +120,8 @@ fn resource(
         return Ok(());
     }
     seen.push(ty);
-    place.resource(name, ResourceType::host::<StubResource>(), |_, _| Ok(()))
+    // There is none of an interface that is not granted: its functions refuse.
+    place.resource(name, ResourceType::host::<Infallible>(), |_, _| Ok(()))
 }
 
 fn stub_error(name: &str) -> wasmtime::Error {

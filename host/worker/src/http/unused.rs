@@ -6,17 +6,8 @@ use super::bindings::wasi::http::types::{self, ErrorCode, Method, Scheme};
 use super::fields::HeaderFields;
 use super::request::OutgoingBody;
 use crate::state::{Answered, StoreState};
+use std::convert::Infallible;
 use wasmtime::component::Resource;
-
-/// There is none.
-#[derive(Debug)]
-#[allow(unreachable_pub, reason = "the generated bindings re-export it")]
-pub enum IncomingRequest {}
-
-/// There is none.
-#[derive(Debug)]
-#[allow(unreachable_pub, reason = "the generated bindings re-export it")]
-pub enum ResponseOutparam {}
 
 /// An answer that a guest may put together, and can give to nobody.
 #[derive(Debug)]
@@ -27,31 +18,31 @@ pub struct OutgoingResponse {
 }
 
 impl types::HostIncomingRequest for StoreState {
-    fn method(&mut self, this: Resource<IncomingRequest>) -> wasmtime::Result<Method> {
+    fn method(&mut self, this: Resource<Infallible>) -> wasmtime::Result<Method> {
         match *self.table.get(&this)? {}
     }
 
-    fn path_with_query(&mut self, this: Resource<IncomingRequest>) -> wasmtime::Result<Option<String>> {
+    fn path_with_query(&mut self, this: Resource<Infallible>) -> wasmtime::Result<Option<String>> {
         match *self.table.get(&this)? {}
     }
 
-    fn scheme(&mut self, this: Resource<IncomingRequest>) -> wasmtime::Result<Option<Scheme>> {
+    fn scheme(&mut self, this: Resource<Infallible>) -> wasmtime::Result<Option<Scheme>> {
         match *self.table.get(&this)? {}
     }
 
-    fn authority(&mut self, this: Resource<IncomingRequest>) -> wasmtime::Result<Option<String>> {
+    fn authority(&mut self, this: Resource<Infallible>) -> wasmtime::Result<Option<String>> {
         match *self.table.get(&this)? {}
     }
 
-    fn headers(&mut self, this: Resource<IncomingRequest>) -> wasmtime::Result<Resource<HeaderFields>> {
+    fn headers(&mut self, this: Resource<Infallible>) -> wasmtime::Result<Resource<HeaderFields>> {
         match *self.table.get(&this)? {}
     }
 
-    fn consume(&mut self, this: Resource<IncomingRequest>) -> Answered<Resource<IncomingBody>, ()> {
+    fn consume(&mut self, this: Resource<Infallible>) -> Answered<Resource<IncomingBody>, ()> {
         match *self.table.get(&this)? {}
     }
 
-    fn drop(&mut self, this: Resource<IncomingRequest>) -> wasmtime::Result<()> {
+    fn drop(&mut self, this: Resource<Infallible>) -> wasmtime::Result<()> {
         match self.table.delete(this)? {}
     }
 }
@@ -59,7 +50,7 @@ impl types::HostIncomingRequest for StoreState {
 impl types::HostResponseOutparam for StoreState {
     fn send_informational(
         &mut self,
-        this: Resource<ResponseOutparam>,
+        this: Resource<Infallible>,
         _: u16,
         _: Resource<HeaderFields>,
     ) -> Answered<(), ErrorCode> {
@@ -68,13 +59,13 @@ impl types::HostResponseOutparam for StoreState {
 
     fn set(
         &mut self,
-        this: Resource<ResponseOutparam>,
+        this: Resource<Infallible>,
         _: Result<Resource<OutgoingResponse>, ErrorCode>,
     ) -> wasmtime::Result<()> {
         match self.table.delete(this)? {}
     }
 
-    fn drop(&mut self, this: Resource<ResponseOutparam>) -> wasmtime::Result<()> {
+    fn drop(&mut self, this: Resource<Infallible>) -> wasmtime::Result<()> {
         match self.table.delete(this)? {}
     }
 }

@@ -8,7 +8,7 @@
 use super::identity::FileIdentity;
 use super::open::open_existing;
 use super::place::{SESSIONS, USERS};
-use super::sweep::{SWEPT_ENTRIES_MAX, SweepResult, sweep};
+use super::sweep::{SWEPT_ENTRIES_MAX, sweep};
 use super::temp::{self, PREFIX};
 use super::workspaces::Workspaces;
 use cap_std::fs::Dir;
@@ -101,9 +101,9 @@ impl Workspaces {
         }
     }
 
-    fn note(swept: Result<SweepResult>, expired: &mut Expired) {
+    fn note(swept: Result<Expired>, expired: &mut Expired) {
         let swept = swept.unwrap_or_default();
-        expired.leftovers += swept.removed;
+        expired.leftovers += swept.leftovers;
         expired.left += swept.left;
     }
 }

@@ -95,8 +95,8 @@ impl Config {
         })?;
         let dir = Arc::new(Dir::from_std_file(File::from(dir)));
         let swept = sweep(&dir, SWEPT_ENTRIES_MAX).map_err(failed)?;
-        if swept.removed > 0 {
-            tracing::warn!(mount = guest, at, removed = swept.removed, "removed what a crash had left");
+        if swept.leftovers > 0 {
+            tracing::warn!(mount = guest, at, removed = swept.leftovers, "removed what a crash had left");
         }
         if swept.left > 0 {
             tracing::warn!(

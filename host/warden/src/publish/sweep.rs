@@ -2,6 +2,7 @@
 //! being deleted. It refuses to touch one that is locked, which another process is working on, and
 //! anything else with such a name. It follows no symbolic link and enters no other mount.
 
+use super::Expired;
 use super::resolve::{self, ResolvedEntry};
 use super::temp::PREFIX;
 use super::tree;
@@ -13,23 +14,13 @@ use rustix::io::{Errno, Result};
 /// rest.
 pub(super) const SWEPT_ENTRIES_MAX: u64 = 200_000;
 
-/// What a sweep did.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct SweepResult {
-    /// Names that are gone.
-    pub(super) removed: usize,
-    /// Names that stay until the next start: what they hold was too much for one, or cannot be
-    /// opened or deleted.
-    pub(super) left: usize,
-}
-
 /// Removes what a crash left in the root of a mount, up to `entries_max` entries of directories.
-/// Locked ones are in use.
+/// Locked ones are in use. Counts those that are gone and those that stay until the next time.
 ///
 /// # Errors
 /// Only when the directory cannot be listed: a single stubborn file is no reason not to start.
-pub(super) fn sweep(dir: &Dir, mut entries_max: u64) -> Result<SweepResult> {
-    let mut swept = SweepResult::default();
+pub(super) fn sweep(dir: &Dir, mut entries_max: u64) -> Result<Expired> {
+    let mut swept = Expired::default();
     for entry in rustix::fs::Dir::read_from(dir)? {
         let entry = entry?;
         if !entry.file_name().to_bytes().starts_with(PREFIX.as_bytes()) {
@@ -37,7 +28,7 @@ pub(super) fn sweep(dir: &Dir, mut entries_max: u64) -> Result<SweepResult> {
         }
         let Ok(name) = entry.file_name().to_str() else { continue };
         match remove_unless_locked(dir, name, &mut entries_max) {
-            Ok(true) => swept.removed += 1,
+            Ok(true) => swept.leftovers += 1,
             // One that its owner may not read cannot be locked, and so not be told from one in use.
             Ok(false) | Err(Errno::ACCESS) => swept.left += 1,
             Err(_) => {}

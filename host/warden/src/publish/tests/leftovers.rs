@@ -1,7 +1,8 @@
 //! What is left of a file that is never published: nothing that anybody sees, and nothing for long.
 
 use super::*;
-use crate::publish::sweep::{SWEPT_ENTRIES_MAX, SweepResult, sweep};
+use crate::publish::Expired;
+use crate::publish::sweep::{SWEPT_ENTRIES_MAX, sweep};
 use crate::publish::temp::PREFIX;
 use Disposition::{CreateNew, Replace};
 use rustix::fs::{FlockOperation, flock};
@@ -94,7 +95,7 @@ fn a_file_that_cannot_be_opened_is_told_of_and_stays() {
     fs::write(&left, "left behind").unwrap();
     let shared = room.workspace.mount("/shared").unwrap();
     let swept = with_refused(AccessFs::ReadFile, || sweep(shared, SWEPT_ENTRIES_MAX));
-    assert_eq!(swept, Ok(SweepResult { removed: 0, left: 1 }));
+    assert_eq!(swept, Ok(Expired { left: 1, ..Expired::default() }));
     assert!(left.exists());
-    assert_eq!(sweep(shared, SWEPT_ENTRIES_MAX), Ok(SweepResult { removed: 1, left: 0 }));
+    assert_eq!(sweep(shared, SWEPT_ENTRIES_MAX), Ok(Expired { leftovers: 1, ..Expired::default() }));
 }

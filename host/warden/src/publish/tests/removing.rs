@@ -2,8 +2,9 @@
 
 use super::refusals::plant;
 use super::*;
+use crate::publish::Expired;
 use crate::publish::remove::{ENTRIES_ADDED_MAX, ENTRIES_MAX, check_entries};
-use crate::publish::sweep::{SweepResult, sweep};
+use crate::publish::sweep::sweep;
 use crate::publish::temp::PREFIX;
 use crate::publish::tree::{self, LISTED_MAX, Unreadable};
 use crate::stop::StopReason;
@@ -412,7 +413,7 @@ fn a_removal_that_a_crash_cut_off_happened_and_the_next_starts_finish_it() {
     fs::rename(room.host("/shared/d"), room.host("/shared").join(format!("{PREFIX}0"))).unwrap();
     assert_eq!(room.workspace.find_effect(&effect).unwrap(), Some(effect));
     let shared = room.workspace.mount("/shared").unwrap();
-    let swept = |removed, left| SweepResult { removed, left };
+    let swept = |leftovers, left| Expired { sessions: 0, leftovers, left };
     assert_eq!(sweep(shared, 0).unwrap(), swept(0, 1));
     assert_eq!(sweep(shared, 15).unwrap(), swept(0, 1));
     assert_eq!(sweep(shared, 5).unwrap(), swept(1, 0));

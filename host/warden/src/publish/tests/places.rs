@@ -1,5 +1,6 @@
 //! Sessions and users: whose files are where, that they are nobody else's, and when they go.
 
+use super::races::Disturbance;
 use super::*;
 use crate::publish::temp::PREFIX;
 use crate::publish::{Expired, FileOwner, PLACES_OPEN_MAX, SESSION_TMP_AGE};
@@ -8,7 +9,7 @@ use cofferdam_core::audit::CallFacts;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use rustix::fs::{FlockOperation, flock};
 use std::os::unix::fs::symlink;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 /// Workspaces in a directory of their own.
@@ -307,18 +308,11 @@ fn a_users_sessions_go_and_the_user_s_files_stay() {
 fn a_call_keeps_its_files_however_often_others_remove_what_is_unused() {
     let house = House::new(Users::Shared);
     let another = house.another();
-    /// Ends the other thread, also after a panic here.
-    struct Done<'a>(&'a AtomicBool);
-    impl Drop for Done<'_> {
-        fn drop(&mut self) {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
-    let (gone, done) = (AtomicU64::new(0), AtomicBool::new(false));
+    let (gone, disturbance) = (AtomicU64::new(0), Disturbance::new());
     std::thread::scope(|scope| {
-        let _done = Done(&done);
+        let _end = disturbance.guard();
         scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
+            while disturbance.goes_on() {
                 gone.fetch_add(another.expire(SystemTime::now() + LONG * 2).sessions, Ordering::Relaxed);
             }
         });

@@ -26,15 +26,12 @@ pub(crate) struct ExchangeNote {
     pub failure: Option<HttpFailure>,
 }
 
-/// Writes a request down.
-pub(crate) type Note = Box<dyn FnMut(ExchangeNote) -> Result<(), ToolError> + Send>;
-
 /// The way to the network for one call.
 pub(crate) struct WebAccess {
     /// Who sends.
     pub web: Arc<dyn Web>,
     /// Who writes it down.
-    pub note: Note,
+    pub note: Box<dyn FnMut(ExchangeNote) -> Result<(), ToolError> + Send>,
 }
 
 /// The requests of one call.

@@ -104,5 +104,9 @@ fn gateway_error_code(error: ToolError) -> ErrorCode {
     }
 }
 
+/// What a guest gets of what is still to come: nothing yet; that it was taken already; why there is
+/// none; or what it waited for.
+type Got<T> = Option<Result<Result<T, ErrorCode>, ()>>;
+
 /// What both ends of a request share.
 type Shared<T> = std::sync::Arc<std::sync::Mutex<T>>;

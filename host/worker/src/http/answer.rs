@@ -3,7 +3,7 @@
 
 use super::bindings::wasi::http::types::{self, ErrorCode};
 use super::fields::HeaderFields;
-use super::{failure_code, gateway_error_code};
+use super::{Got, failure_code, gateway_error_code};
 use crate::gateway::GatewayLink;
 use crate::state::{Answered, StoreState};
 use bytes::Bytes;
@@ -114,14 +114,12 @@ impl Pollable for Trailers {
     async fn ready(&mut self) {}
 }
 
-type GotTrailers = Option<Result<Result<Option<Resource<HeaderFields>>, ErrorCode>, ()>>;
-
 impl types::HostFutureTrailers for StoreState {
     fn subscribe(&mut self, this: Resource<Trailers>) -> wasmtime::Result<Resource<DynPollable>> {
         subscribe(&mut self.table, this)
     }
 
-    fn get(&mut self, this: Resource<Trailers>) -> wasmtime::Result<GotTrailers> {
+    fn get(&mut self, this: Resource<Trailers>) -> wasmtime::Result<Got<Option<Resource<HeaderFields>>>> {
         let taken = std::mem::replace(&mut self.table.get_mut(&this)?.taken, true);
         Ok(Some(if taken { Err(()) } else { Ok(Ok(None)) }))
     }

@@ -4,7 +4,7 @@
 use super::answer::IncomingResponse;
 use super::bindings::wasi::http::types::{self, ErrorCode};
 use super::request::{BodyBytes, BodyState};
-use super::{Shared, failure_code, gateway_error_code};
+use super::{Got, Shared, failure_code, gateway_error_code};
 use crate::gateway::{GatewayLink, expect_done};
 use crate::state::StoreState;
 use cofferdam_core::host_call::{HttpId, Reply, Request};
@@ -83,15 +83,12 @@ impl Pollable for SentRequest {
     }
 }
 
-/// Not yet; taken already; why there is none; or the answer.
-type Got = Option<Result<Result<Resource<IncomingResponse>, ErrorCode>, ()>>;
-
 impl types::HostFutureIncomingResponse for StoreState {
     fn subscribe(&mut self, this: Resource<SentRequest>) -> wasmtime::Result<Resource<DynPollable>> {
         subscribe(&mut self.table, this)
     }
 
-    fn get(&mut self, this: Resource<SentRequest>) -> wasmtime::Result<Got> {
+    fn get(&mut self, this: Resource<SentRequest>) -> wasmtime::Result<Got<Resource<IncomingResponse>>> {
         let sending = self.table.get_mut(&this)?;
         sending.send();
         if matches!(sending.state, SendingState::Waiting(_)) {

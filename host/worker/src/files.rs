@@ -166,7 +166,7 @@ impl types::HostDescriptor for StoreState {
     async fn read_directory(&mut self, fd: Handle) -> FsResult<Resource<types::DirectoryEntryStream>> {
         let entries = match self.scratch_handle(&fd) {
             Some(scratch) => DirectoryEntries::Scratch(scratch.entries()?.into()),
-            None => DirectoryEntries::read(&self.dir(&fd)?)?,
+            None => DirectoryEntries::read(self.dir(&fd)?.as_ref())?,
         };
         // The stock stream type cannot be built outside its crate; the handle is looked up under
         // our type.

@@ -371,10 +371,10 @@ fn a_file_that_is_no_policy_at_all_is_neither_waited_for_nor_read_without_end() 
         assert_eq!(ran.status.code(), Some(2), "{what}: {ran:?}");
     };
     mknodat(CWD, &odd, FileType::Fifo, Mode::from_raw_mode(0o600), 0).expect("ours");
-    says("a FIFO", "not a regular file");
+    says("a FIFO", "it is not a regular file");
     std::fs::remove_file(&odd).expect("ours");
     std::os::unix::fs::symlink("/dev/zero", &odd).expect("ours");
-    says("a device", "not a regular file");
+    says("a device", "it is not a regular file");
     std::fs::remove_file(&odd).expect("ours");
     std::fs::write(&odd, long).expect("writable");
     says("a byte more", "larger than 1048576 bytes");

@@ -94,7 +94,8 @@ fn of_a_new_file() {
     fails("fsync", "(deleted)", "ENOSPC", "no_space");
     // Without an intent on disk nothing is published.
     fails("openat", "publishing.lock", "EMFILE", "internal");
-    fails("flock", "publishing.lock", "ENOLCK", "internal");
+    // The log is locked for itself alone.
+    fails("flock", "LOCK_SH", "ENOLCK", "internal");
     fails("write", "intent", "EIO", "internal");
     fails("write", "intent", "ENOSPC", "no_space");
     fails("fdatasync", "audit.jsonl", "EIO", "internal");

@@ -22,7 +22,7 @@ mod tests;
 
 pub use album::AlbumWindow;
 pub use dispatch::{ARRIVALS_MAX, STOPS_AT_ONCE_MAX, SessionQueues, TurnWorker};
-pub use queue::{LANE_UNITS_MAX, SESSIONS_QUEUED_MAX};
+pub use queue::{QUEUE_UNITS_MAX, SESSIONS_QUEUED_MAX};
 pub use running::{RunningTurn, RunningTurns, StopPower, StopResult};
 pub use slot::{TurnPlaces, TurnSlot};
 

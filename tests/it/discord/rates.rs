@@ -26,7 +26,7 @@ async fn during_a_global_limit_only_interactions_and_files_go_on() -> anyhow::Re
     let help = world.server.invoke(Command::new("help").by(BEN));
     let file = Incoming::private(ANN).text(&save(0, "/shared/a"));
     let file = world.server.push(file.attachment(Media::new("a", "fetched meanwhile")));
-    // The lane is busy with the reply that waits, so the file is fetched from another place.
+    // The queue is busy with the reply that waits, so the file is fetched from another place.
     let other = Incoming::private(BEN).attachment(Media::new("b", "fetched meanwhile"));
     let other = world.server.push(other);
     let acknowledged = |one: &support::discord::Interaction| one.acknowledged.is_some();

@@ -256,7 +256,7 @@ async fn a_command_runs_where_a_person_who_is_served_wrote_it_and_nowhere_else()
         let update = update.to_string().replace("CMD", &command);
         world.server.push_raw(serde_json::from_str(&update.replace("\"ID\"", &(FIRST_ID + n).to_string()))?);
     }
-    // Behind everything, in each chat that has a lane.
+    // Behind everything, in each chat that has a queue.
     for chat in [Incoming::private(ANN), Incoming::private(BEN), Incoming::group(GROUP, ANN)] {
         let last = world.server.push(chat.message_id(9000).text("/help"));
         world.answer(&last).await?;

@@ -1,6 +1,6 @@
-//! The calls of a step. Those that change nothing run side by side, those that change something in
-//! the order in which they were asked for; each sees what came before it. Results are kept in that
-//! order, too.
+//! The calls of a step, up to the limit of a turn (`[turns] calls`). Those that change nothing run
+//! side by side, those that change something in the order in which they were asked for; each sees
+//! what came before it. Results are kept in that order, too.
 
 use super::history::{EntryExtras, not_run_result};
 use super::repeats::{RepeatDecision, decide_repeat, is_same};
@@ -16,7 +16,8 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 impl Rounds<'_> {
-    /// Runs the calls of the last step that have no result yet.
+    /// Runs the calls of the last step that have no result yet; those beyond the limit of the turn
+    /// do not run, and it ends.
     pub(super) async fn run_calls(&mut self) -> Result<(), EarlyEnd> {
         let mut pending = self.talk.pending().to_vec();
         let mut number = self.talk.calls() - pending.len();

@@ -29,7 +29,7 @@ const GRACE: Duration = Duration::from_secs(5);
 pub fn queues<C: Channel>(channels: CurrentChannel<C>) -> SessionQueues {
     let base = channels.borrow().base().clone();
     SessionQueues {
-        worker: Arc::new(LaneWorker { channels, signs: Mutex::default() }),
+        worker: Arc::new(SessionWorker { channels, signs: Mutex::default() }),
         store: base.store,
         channel: base.channel,
         running: base.running,
@@ -41,7 +41,7 @@ pub fn queues<C: Channel>(channels: CurrentChannel<C>) -> SessionQueues {
 }
 
 /// Does the work of the queues, as the channel of the moment.
-struct LaneWorker<C> {
+struct SessionWorker<C> {
     channels: CurrentChannel<C>,
     /// The signs for albums that are still arriving: no turn runs yet, and the person who sends one
     /// sees nothing else of it. There is one a session at most, so no more than queues; it goes on
@@ -50,7 +50,7 @@ struct LaneWorker<C> {
 }
 
 #[async_trait]
-impl<C: Channel> TurnWorker for LaneWorker<C> {
+impl<C: Channel> TurnWorker for SessionWorker<C> {
     async fn work(&self, session: &SessionId, unit: Unit) {
         let channel = self.channels.borrow().clone();
         let sign = match unit {

@@ -2,8 +2,8 @@
 //! each part.
 //!
 //! [`OutgoingResponse`](cofferdam_core::message::OutgoingResponse) is the only source of what is
-//! sent. The mechanism is the same for every channel; a channel translates through a [`Router`]
-//! and adds nothing.
+//! sent. The mechanism is the same for every channel: it sends through a [`Router`], which hands
+//! each part to the channel of its target, and a channel translates and adds nothing.
 
 mod bundle;
 mod content;

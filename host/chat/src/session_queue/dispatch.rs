@@ -1,7 +1,7 @@
 //! Gives work to the queues and starts what may start, until the stop; then waits for what is under
 //! way. It waits for nothing else itself: the inbox is read beside it.
 
-use super::queue::{InboxQuery, LANE_UNITS_MAX, QueueState, SESSIONS_READ_MAX};
+use super::queue::{InboxQuery, QUEUE_UNITS_MAX, QueueState, SESSIONS_READ_MAX};
 use super::{AlbumWindow, Arrival, RunningTurns, Stop, TurnPlaces, Unit};
 use async_trait::async_trait;
 use cofferdam_agent::tools::follow_work;
@@ -80,7 +80,7 @@ impl SessionQueues {
             while let Some((session, unit)) = queue.begin(Instant::now()) {
                 busy.insert(self.spawn(&mut tasks, &session, unit), session);
             }
-            for (session, target) in queue.arriving_lanes() {
+            for (session, target) in queue.arriving_sessions() {
                 self.worker.show_arriving(session, target);
             }
             let room = self.room(queue.sessions().len());
@@ -223,7 +223,7 @@ async fn read(store: Store, channel: String, (wanted, room): (InboxQuery, usize)
     loop {
         let found = match &wanted {
             InboxQuery::Session(session) => store
-                .load_waiting(&channel, session, size(LANE_UNITS_MAX))
+                .load_waiting(&channel, session, size(QUEUE_UNITS_MAX))
                 .await
                 .map(|messages| InboxRead::Session(session.clone(), messages)),
             InboxQuery::Sessions => {

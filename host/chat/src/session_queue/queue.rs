@@ -13,8 +13,8 @@ use tokio::time::Instant;
 
 /// Messages of one queue that are held in memory; further ones wait in the inbox until the queue
 /// has run dry.
-pub const LANE_UNITS_MAX: usize = 32;
-/// Lanes that are held in memory, but for what a crash cut off; messages of further ones wait in
+pub const QUEUE_UNITS_MAX: usize = 32;
+/// Queues that are held in memory, but for what a crash cut off; messages of further ones wait in
 /// the inbox for a place.
 pub const SESSIONS_QUEUED_MAX: usize = 1000;
 /// Sessions that one reading of the inbox finds: more than there are queues, so that it finds some
@@ -39,7 +39,7 @@ pub(super) struct QueueState {
 /// What is to be read from the inbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum InboxQuery {
-    /// The messages of a queue that has run dry: up to [`LANE_UNITS_MAX`], its oldest.
+    /// The messages of a queue that has run dry: up to [`QUEUE_UNITS_MAX`], its oldest.
     Session(SessionId),
     /// The sessions of which something waits: up to [`SESSIONS_READ_MAX`].
     Sessions,
@@ -103,7 +103,7 @@ impl QueueState {
         let queue = self.queues.entry(session).or_default();
         if let Some(gathering) = queue.open_album(message.album.as_deref()) {
             gathering.last = now;
-        } else if is_read || queue.more || queue.queue.len() >= LANE_UNITS_MAX {
+        } else if is_read || queue.more || queue.queue.len() >= QUEUE_UNITS_MAX {
             queue.more = true;
         } else {
             self.load += queue.add(message, now);
@@ -120,7 +120,7 @@ impl QueueState {
 
     /// The queues that do nothing because parts of an album may still come, while somebody waits
     /// for the answer to it; and where they wait.
-    pub(super) fn arriving_lanes(&self) -> impl Iterator<Item = (&SessionId, &str)> {
+    pub(super) fn arriving_sessions(&self) -> impl Iterator<Item = (&SessionId, &str)> {
         let idle = self.queues.iter().filter(|(_, queue)| !queue.busy);
         idle.filter_map(|(session, queue)| match queue.queue.front()? {
             WaitReason::Album(gathering) => Some((session, gathering.awaited.as_deref()?)),
@@ -165,7 +165,7 @@ impl QueueState {
     pub(super) fn take_messages(&mut self, session: SessionId, messages: Vec<QueuedUpdate>, now: Instant) {
         self.reading = None;
         let queue = self.queues.entry(session.clone()).or_default();
-        queue.more |= messages.len() >= LANE_UNITS_MAX;
+        queue.more |= messages.len() >= QUEUE_UNITS_MAX;
         for message in messages {
             match queue.open_album(message.album.as_deref()) {
                 Some(gathering) => gathering.last = now,

@@ -1,4 +1,5 @@
-//! Gives a sealed file its name, in one step that other programs see whole or not at all.
+//! Gives a sealed file its name, in one step that other programs see whole or not at all: a link
+//! for a new name, a rename over one that is there.
 //!
 //! It refuses to replace anything but a regular file, and replaces the name, never what the name
 //! leads to: another hard link keeps its content. What was prepared and did not land is taken back.

@@ -40,7 +40,7 @@ fn begin(queue: &mut QueueState, now: Instant) -> Option<String> {
 }
 
 #[test]
-fn one_lane_goes_one_by_one_and_others_beside_it() {
+fn one_queue_goes_one_by_one_and_others_beside_it() {
     let (mut queue, now) = (opened(), Instant::now());
     for (name, id) in [("ann", 1), ("ann", 2), ("topic", 3)] {
         queue.push_message(session(name), message(id), now);
@@ -81,10 +81,11 @@ fn an_album_waits_for_silence_but_not_for_ever() {
 }
 
 #[test]
-fn an_album_arrives_until_its_lane_begins_it() {
+fn an_album_arrives_until_its_queue_begins_it() {
     let (mut queue, now) = (opened(), Instant::now());
-    let arriving =
-        |queue: &QueueState| queue.arriving_lanes().map(|(_, target)| target.to_owned()).collect::<Vec<_>>();
+    let arriving = |queue: &QueueState| {
+        queue.arriving_sessions().map(|(_, target)| target.to_owned()).collect::<Vec<_>>()
+    };
     let await_album = |queue: &mut QueueState, album: &str| {
         queue.note_awaited(&session("ann"), album, format!("{album} here"));
     };
@@ -104,16 +105,16 @@ fn an_album_arrives_until_its_lane_begins_it() {
 }
 
 #[test]
-fn an_album_that_waits_in_memory_takes_in_what_comes_when_its_lane_is_full() {
+fn an_album_that_waits_in_memory_takes_in_what_comes_when_its_queue_is_full() {
     let (mut queue, start) = (queue(), Instant::now());
     let at = |ms| start + Duration::from_millis(ms);
     queue.push_message(session("ann"), part("a"), at(0));
-    for id in 1..=LANE_UNITS_MAX as i64 {
+    for id in 1..=QUEUE_UNITS_MAX as i64 {
         queue.push_message(session("ann"), message(id), at(0));
     }
     queue.push_message(session("ann"), part("a"), at(1000));
     queue.push_message(session("ann"), part("b"), at(1000));
-    assert_eq!((queue.load(), queue.next_due()), (LANE_UNITS_MAX, Some(at(2500))));
+    assert_eq!((queue.load(), queue.next_due()), (QUEUE_UNITS_MAX, Some(at(2500))));
 }
 
 #[test]
@@ -175,7 +176,7 @@ impl Model {
             match wanted {
                 InboxQuery::Session(wanted) => {
                     let of = self.waits.iter().filter(|(_, session)| **session == wanted);
-                    let found = of.map(|(id, _)| message(*id)).take(LANE_UNITS_MAX).collect();
+                    let found = of.map(|(id, _)| message(*id)).take(QUEUE_UNITS_MAX).collect();
                     queue.take_messages(wanted, found, now);
                 }
                 InboxQuery::Sessions => {
@@ -185,7 +186,7 @@ impl Model {
                 }
             }
             assert!(queue.queues.len() <= SESSIONS_QUEUED_MAX);
-            assert!(queue.queues.values().all(|queue| queue.queue.len() <= LANE_UNITS_MAX));
+            assert!(queue.queues.values().all(|queue| queue.queue.len() <= QUEUE_UNITS_MAX));
         }
     }
 
@@ -211,7 +212,7 @@ fn whatever_comes_is_done_once_and_in_order_and_memory_is_bounded() {
         model.comes(&mut queue, id, "ann", now);
     }
     let anns = model.begin(&mut queue, now);
-    assert_eq!((anns.len(), queue.load()), (1, LANE_UNITS_MAX));
+    assert_eq!((anns.len(), queue.load()), (1, QUEUE_UNITS_MAX));
     // More sessions than there are queues, each with three messages.
     let many = SESSIONS_QUEUED_MAX as i64 + 100;
     let mut busy = Vec::new();

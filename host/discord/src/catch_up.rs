@@ -26,6 +26,8 @@ const AGE_MAX_MS: i64 = 24 * 60 * 60 * 1000;
 /// Messages so much older than the last known one are asked for: events need not come in the order
 /// of their messages, so of an older one none may have come.
 const OVERLAP_MS: i64 = 60 * 1000;
+/// By so much no clock is behind Discord's.
+const SKEW_MAX_MS: i64 = 60 * 1000;
 /// Messages of one page; Discord gives no more.
 const PAGE: usize = 100;
 /// Pages of one place; of more messages the latest are left out, and told in the log.
@@ -76,8 +78,10 @@ impl MissedMessages {
         let next = || self.open.borrow().first().cloned();
         while let Some(ReplyPlace { place, last }) = next() {
             if let Some(at) = place_read(&place) {
-                let since = (made_at(last) - OVERLAP_MS).max(now_ms() - AGE_MAX_MS);
-                let after = first_id_of(since);
+                let look = || base.store.known_since();
+                let since = base.store_until_done("look up since when updates are known", look).await;
+                let Some(since) = since else { return };
+                let after = asked_after(last, since, now_ms());
                 match ask_place(&self.bots, &self.arrivals, at, after).await {
                     Ok(last) => known.push(ReplyPlace { place: place.clone(), last }),
                     Err(Unasked::Gone) => {}
@@ -104,6 +108,14 @@ impl MissedMessages {
         let _ = timeout(patience, asked).await;
         *lock(&self.patience) = patience.saturating_sub(since.elapsed());
     }
+}
+
+/// The message after which a place is asked whose last known one this is. What came before
+/// `known_since` may have been answered and forgotten since: of that nothing is asked for again.
+fn asked_after(last: Snowflake, known_since: Option<i64>, now: i64) -> Snowflake {
+    let known_since = known_since.map_or(i64::MIN, |at| at.saturating_add(SKEW_MAX_MS));
+    let since = first_id_of((made_at(last) - OVERLAP_MS).max(known_since));
+    since.min(last).max(first_id_of(now - AGE_MAX_MS))
 }
 
 /// Why a place is not asked to its end.
@@ -161,5 +173,26 @@ async fn page(bot: &DiscordBot, channel: Snowflake, after: Snowflake) -> Result<
         }
         let pause = tokio::time::sleep(backoff.pause());
         bot.base.stop.soon.run_until_cancelled(pause).await.ok_or(Unasked::Stops)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_while_before_the_last_known_message_is_asked_for_unless_it_may_be_forgotten() {
+        const MINUTE: i64 = 60 * 1000;
+        let now = 1_800_000_000_000;
+        let last = first_id_of(now - 10 * MINUTE) + 5;
+        let after = |known_since| asked_after(last, known_since, now);
+        assert_eq!(after(None), first_id_of(now - 11 * MINUTE));
+        assert_eq!(after(Some(now - 12 * MINUTE)), first_id_of(now - 11 * MINUTE));
+        // What came within the minute before the last one is known in part.
+        assert_eq!(after(Some(now - 11 * MINUTE - 1)), first_id_of(now - 10 * MINUTE - 1));
+        assert_eq!(after(Some(now - 10 * MINUTE)), last);
+        assert_eq!(after(Some(now + MINUTE)), last);
+        let old = first_id_of(now - 2 * AGE_MAX_MS);
+        assert_eq!(asked_after(old, None, now), first_id_of(now - AGE_MAX_MS));
     }
 }

@@ -4,7 +4,7 @@
 use super::inbox::persist;
 use super::tx::Tx;
 use super::value::params;
-use super::{NewUpdate, PersistResult, Result, Store, now_ms};
+use super::{DONE_ROWS_MAX, NewUpdate, PersistResult, Result, Store, now_ms};
 
 /// Places of a channel that are remembered, the latest.
 pub const PLACES_MAX: u32 = 1000;
@@ -93,6 +93,14 @@ impl Store {
         let found = "SELECT place, last FROM place WHERE channel = ?1 ORDER BY noted_at DESC, rowid DESC";
         self.query_rows(found, [channel], |row| Ok(ReplyPlace { place: row.get(0)?, last: row.get(1)? }))
             .await
+    }
+
+    /// Since when each update is still known that has come, of whatever channel; none where no number
+    /// of them has been forgotten. What came before may have been answered all the same.
+    pub async fn known_since(&self) -> Result<Option<i64>> {
+        let first =
+            "SELECT received_at FROM inbox WHERE done_at IS NOT NULL ORDER BY seq DESC LIMIT 1 OFFSET ?1";
+        self.query_optional(first, [DONE_ROWS_MAX - 1], |row| row.get(0)).await
     }
 
     /// Notes that all was asked for that was said before this stream began, up to these.

@@ -195,8 +195,11 @@ async fn what_is_done_is_forgotten_by_number() {
     let ignored = |id| NewUpdate { fate: UpdateFate::Ignored, ..new(id, None) };
     let many = (1..=i64::from(DONE_ROWS_MAX) + 3).map(ignored).collect();
     fixture.store.persist(CHANNEL, many).await.expect("it");
+    fixture.connection().execute("UPDATE inbox SET received_at = update_id * 10", []).expect("updated");
+    assert_eq!(fixture.store.known_since().await.expect("it"), Some(40), "before it is forgotten");
     assert_eq!(fixture.store.prune(now_ms()).await.expect("it"), 3);
     assert_eq!(fixture.sql::<i64>("SELECT min(update_id) FROM inbox"), 4);
+    assert_eq!(fixture.store.known_since().await.expect("it"), Some(40));
     assert_eq!(fixture.store.prune(now_ms()).await.expect("it"), 0);
 }
 

@@ -39,6 +39,7 @@ pub(super) async fn a_stream_goes_on_where_its_last_message_was_kept<E: Engine>(
     assert_eq!(known(&fixture).await, Some(("a".into(), 6, true)), "neither another one's nor an older one");
     fixture.store.advance_stream(CHANNEL, at("a", 10)).await.expect("it");
     assert_eq!(known(&fixture).await, Some(("a".into(), 10, true)));
+    assert_eq!(fixture.store.known_since().await.expect("it"), None, "nothing is forgotten");
 }
 
 pub(super) async fn a_place_is_known_by_its_last_message_unless_one_before_may_be_missing<E: Engine>() {

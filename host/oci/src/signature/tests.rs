@@ -87,6 +87,12 @@ fn another_statement_of_the_same_signer_does_not_count() {
         STATEMENT.replace("Statement/v1", "Statement/v2"),
         STATEMENT.replace("\"predicateType\"", "\"x\""),
         STATEMENT.replace("\"subject\"", "\"predicateType\":\"a\",\"subject\""),
+        STATEMENT.replace("\"sha256\"", "\"sha256\":\"a\",\"sha256\""),
+        STATEMENT.replace("\"predicate\":{}", "\"predicate\":{\"a\":1,\"a\":1}"),
+        // Each subject has a digest of this kind, at its place.
+        STATEMENT.replace("}}]", "}},{}]"),
+        STATEMENT.replace("}}]", "}},{\"digest\":{\"sha512\":\"a\"}}]"),
+        STATEMENT.replace("{\"sha256\":", "[").replace("}}]", "]}]"),
         String::new(),
     ] {
         assert_eq!(
@@ -95,9 +101,14 @@ fn another_statement_of_the_same_signer_does_not_count() {
             "{payload}"
         );
     }
-    for payload in
-        [SIMPLE.replace("cosign container", "other"), SIMPLE.replace("\"image\"", "\"x\""), "[]".into()]
-    {
+    for payload in [
+        SIMPLE.replace("cosign container", "other"),
+        SIMPLE.replace("\"image\"", "\"x\""),
+        SIMPLE.replace("\"type\"", "\"type\":\"a\",\"type\""),
+        SIMPLE.replace("\"optional\"", "\"critical\":{},\"optional\""),
+        SIMPLE.replace("{\"docker-manifest-digest\":", "[").replace("},\"type\"", "],\"type\""),
+        "[]".into(),
+    ] {
         assert_eq!(
             super::check_simple(payload.as_bytes(), &this),
             Err(Unverified::OtherStatement),
@@ -110,6 +121,9 @@ fn another_statement_of_the_same_signer_does_not_count() {
 fn a_bundle_without_such_an_envelope_has_no_signatures() {
     assert!(bundle(STATEMENT, "text/plain", EC_DSSE).is_empty());
     assert!(bundle(STATEMENT, super::STATEMENT, "!").is_empty());
+    // Two readers would disagree on which one it is of.
+    let twice = format!(r#"{EC_DSSE}","sig":"{ED_DSSE}"#);
+    assert!(bundle(STATEMENT, super::STATEMENT, &twice).is_empty());
     assert!(Signature::from_bundle(b"{}", 8).is_empty());
     assert!(Signature::from_bundle(br#"{"messageSignature":{}}"#, 8).is_empty());
     assert!(Signature::from_simple(Vec::new(), "!").is_none());

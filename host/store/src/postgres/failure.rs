@@ -5,7 +5,7 @@
 use crate::{Result, StoreError};
 use cofferdam_core::text::one_line;
 use deadpool_postgres::Object;
-use tokio_postgres::error::{Error, SqlState};
+use tokio_postgres::error::{Error, Severity, SqlState};
 
 /// What it is, and what mends it.
 const READ_ONLY: (&str, &str) =
@@ -15,11 +15,17 @@ pub(super) fn engine_error(error: impl std::error::Error + Send + Sync + 'static
     StoreError::Engine(Box::new(error))
 }
 
-/// Whether nothing more can be said over its connection.
+/// Whether nothing more can be said over its connection, or nobody there knows what came of what
+/// was said last: what was to be committed may be so.
 pub(super) fn ends_connection(error: &Error) -> bool {
     let Some(said) = error.as_db_error() else { return true };
-    // 57P: the server is shut down, or starts. The other one is how it ends who stood still.
-    said.code().code().starts_with("57P") || *said.code() == SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT
+    let is_over = matches!(said.parsed_severity(), Some(Severity::Fatal | Severity::Panic));
+    // 08: who stands between has lost the server. 57P: the server is shut down, or starts.
+    let classes = ["08", "57P"];
+    let codes = [SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT, SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN];
+    is_over
+        || classes.iter().any(|class| said.code().code().starts_with(class))
+        || codes.contains(said.code())
 }
 
 /// Why a server that answers takes no changes, where time or its operator heals it: what it says,

@@ -41,6 +41,8 @@ enum Way {
     Away,
     /// It loses all that comes back from the next `COMMIT` on, and ends when that is done.
     LosesAnswer,
+    /// The same, and an error of this severity and code comes in its place.
+    Fails(&'static str, &'static str),
     /// It ends at the next `COMMIT`, keeps that, and is away from then on.
     HoldsCommit,
     /// What was kept goes to the server; it is open once that has ended the connection.
@@ -80,12 +82,16 @@ fn relay(
     while let Ok(count @ 1..) = from.read(&mut bytes) {
         let has_commit = bytes[..count].windows(7).any(|some| some == b"COMMIT\0");
         let was = *lock(way);
-        if !is_up && was == Way::LosesAnswer {
+        let loses_answer = matches!(was, Way::LosesAnswer | Way::Fails(..));
+        if !is_up && loses_answer {
             // What is sent at once may come in pieces: none is answered before the last is here.
             std::thread::sleep(Duration::from_millis(200));
         }
-        if is_up && has_commit && was == Way::LosesAnswer {
+        if is_up && has_commit && loses_answer {
             is_lost.store(true, Ordering::SeqCst);
+            if let Way::Fails(severity, code) = was {
+                from.write_all(&error_response(severity, code)).expect("it reads");
+            }
             *lock(way) = Way::Open;
         }
         if is_up && has_commit && was == Way::HoldsCommit {
@@ -110,6 +116,16 @@ fn relay(
     let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
 }
 
+/// How a server tells an error.
+fn error_response(severity: &str, code: &str) -> Vec<u8> {
+    let fields = format!("S{severity}\0V{severity}\0C{code}\0Mit fails\0\0");
+    let length = u32::try_from(fields.len() + 4).expect("it is short");
+    let mut message = vec![b'E'];
+    message.extend(length.to_be_bytes());
+    message.extend(fields.into_bytes());
+    message
+}
+
 /// A new schema behind a way; and the folder of that.
 fn behind_a_way(server: &PostgresServer, way: &WayState) -> (StoreLocation, tempfile::TempDir) {
     let dir = tempfile::tempdir().expect("a folder");
@@ -120,9 +136,9 @@ fn behind_a_way(server: &PostgresServer, way: &WayState) -> (StoreLocation, temp
 }
 
 /// The next commit of a store loses all answers from it on.
-async fn check_a_lost_commit(store: &Store, way: &WayState) {
+async fn check_a_lost_commit(store: &Store, way: &WayState, lost_by: Way) {
     store.note_move(CHANNEL, "b".into(), "c".into()).await.expect("noted");
-    *lock(way) = Way::LosesAnswer;
+    *lock(way) = lost_by;
     // It asks nothing, and is prepared by now: all of it may go out in one breath.
     store.note_move(CHANNEL, "a".into(), "b".into()).await.expect("the server knows");
     assert_eq!(*lock(way), Way::Open, "something was lost");
@@ -136,7 +152,7 @@ async fn a_commit_whose_every_answer_was_lost_counts() {
     let way = Arc::new(Mutex::new(Way::Open));
     let (location, _dir) = behind_a_way(server, &way);
     let store = Store::open(location).expect("a store");
-    check_a_lost_commit(&store, &way).await;
+    check_a_lost_commit(&store, &way, Way::LosesAnswer).await;
     // The end of what only looks goes out late; that of this is waited for.
     store.persist(CHANNEL, vec![new(1, None)]).await.expect("kept");
     *lock(&way) = Way::LosesAnswer;
@@ -153,7 +169,19 @@ async fn a_commit_of_a_node_whose_every_answer_was_lost_counts() {
     let way = Arc::new(Mutex::new(Way::Open));
     let (location, _dir) = behind_a_way(server, &way);
     let store = join(&location, "a").expect("a node");
-    check_a_lost_commit(&store, &way).await;
+    check_a_lost_commit(&store, &way, Way::LosesAnswer).await;
+}
+
+/// As where the disk of its log is full: what it had written of the commit counts when it is back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_at_which_the_server_breaks_off_counts_though_it_tells_an_error() {
+    let Some(server) = shared("a_commit_at_which_the_server_breaks_off") else { return };
+    for (severity, code) in [("PANIC", "53100"), ("FATAL", "XX000"), ("ERROR", "08P01"), ("ERROR", "40003")] {
+        let way = Arc::new(Mutex::new(Way::Open));
+        let (location, _dir) = behind_a_way(server, &way);
+        let store = Store::open(location).expect("a store");
+        check_a_lost_commit(&store, &way, Way::Fails(severity, code)).await;
+    }
 }
 
 /// A way that is, as soon as somebody does something.

@@ -4,9 +4,10 @@
 //! nobody outside has seen anything of rides where an engine can do that: it is on the disk with
 //! the next thing that is settled after it.
 
+use super::postgres::doubt::Ran;
 use super::tx::{Ahead, Row, Tx};
 use super::value::{SqlValue, ToValue};
-use super::{Engine, Result, Store, StoreError, blocking, machine_now_ms};
+use super::{Engine, Postgres, Result, Store, StoreError, blocking, machine_now_ms};
 use cofferdam_core::standing::STORE;
 
 /// What a commit outlasts when it has returned.
@@ -23,7 +24,7 @@ impl Store {
         &self,
         work: impl Fn(&Tx<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.run_blocking(move |store| store.write_here(work)).await
+        self.commit_off_thread(Survives::Power, work, Ok).await
     }
 
     /// The same for what rides: it is on the disk when something after it is, or once it is
@@ -32,7 +33,7 @@ impl Store {
         &self,
         work: impl Fn(&Tx<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.run_blocking(move |store| store.commit(Survives::Program, work)).await
+        self.commit_off_thread(Survives::Program, work, Ok).await
     }
 
     /// The same for work whose answer is asked for only once it is kept, and comes with that. It is
@@ -41,17 +42,13 @@ impl Store {
         &self,
         work: impl Fn(&Tx<'_>) -> Result<Ahead<T>> + Send + 'static,
     ) -> Result<Option<T>> {
-        self.run_blocking(move |store| {
-            let ahead = store.commit(Survives::Program, work)?;
-            match (&ahead, store.postgres()) {
-                (Ahead::Sent(query, _), Some(postgres)) if !query.has_come() => {
-                    let why = "what it answered is gone with the connection".to_owned();
-                    Err(StoreError::Unknown(postgres.server_name(), why))
-                }
-                _ => ahead.into_first(),
-            }
+        let first = |ahead: Ahead<T>| match &ahead {
+            Ahead::Sent(query, _) if !query.has_come() => Ok(None),
+            _ => ahead.into_first().map(Some),
+        };
+        self.commit_off_thread(Survives::Program, work, first).await?.ok_or_else(|| {
+            StoreError::Unknown(self.server(), "what it answered is gone with the connection".to_owned())
         })
-        .await
     }
 
     /// Looks something up, off the async threads: the work changes nothing, and sees one state of
@@ -125,7 +122,21 @@ impl Store {
 
     /// [`Store::write`] on this thread, which may block.
     pub(super) fn write_here<T>(&self, work: impl Fn(&Tx<'_>) -> Result<T>) -> Result<T> {
-        self.commit(Survives::Power, work)
+        let committed = match &self.database.engine {
+            Engine::Sqlite(sqlite) => sqlite.run(Survives::Power, &work).map(|value| (value, true)),
+            Engine::Postgres(postgres) => postgres.run(&work),
+        };
+        note_commit(committed.as_ref().map(|(_, has_changed)| *has_changed));
+        committed.map(|(value, _)| value)
+    }
+
+    /// [`Store::write_here`] of what changes nothing in truth: nobody asks what came of it.
+    pub(super) fn try_here(&self, work: impl Fn(&Tx<'_>) -> Result<()>) -> Result<()> {
+        let (_, doubt) = self.commit_or_doubt(Survives::Power, work)?;
+        let Some(doubt) = doubt else { return Ok(()) };
+        let lost = doubt.into_lost(self.server());
+        note_commit(Err(&lost));
+        Err(lost)
     }
 
     /// [`Store::settle`] on this thread, which may block.
@@ -149,19 +160,59 @@ impl Store {
         blocking::run(move || work(&store)).await.unwrap_or(Err(StoreError::Stopped))
     }
 
-    /// Runs work in one transaction, and notes whether the store works.
-    fn commit<T>(&self, outlasts: Survives, work: impl Fn(&Tx<'_>) -> Result<T>) -> Result<T> {
-        let committed = match &self.database.engine {
-            Engine::Sqlite(sqlite) => sqlite.run(outlasts, &work).map(|value| (value, true)),
-            Engine::Postgres(postgres) => postgres.run(&work),
-        };
-        match &committed {
-            Ok((_, true)) => STORE.note_success(machine_now_ms()),
-            // A server that takes no changes answers questions all the same.
-            Ok((_, false)) => {}
-            Err(error) => STORE.failed(machine_now_ms(), &error.to_string()),
+    /// Runs work in one transaction, off the async threads, and notes whether the store works. What
+    /// is read of the work's value is read before that leaves its thread.
+    async fn commit_off_thread<T: 'static, U: Send + 'static>(
+        &self,
+        outlasts: Survives,
+        work: impl Fn(&Tx<'_>) -> Result<T> + Send + 'static,
+        read: fn(T) -> Result<U>,
+    ) -> Result<U> {
+        let ran = self.run_blocking(move |store| {
+            let ((value, has_changed), doubt) = store.commit_or_doubt(outlasts, work)?;
+            Ok((read(value)?, has_changed, doubt))
+        });
+        let (value, has_changed, doubt) = ran.await?;
+        if let Some(doubt) = doubt {
+            let known = self.end_doubt(doubt).await;
+            note_commit(known.as_ref().map(|_| has_changed));
+            known?;
         }
-        committed.map(|(value, _)| value)
+        Ok(value)
+    }
+
+    /// Runs work in one transaction, and asks nothing where the answer of its commit was lost. May
+    /// block.
+    fn commit_or_doubt<T>(
+        &self,
+        outlasts: Survives,
+        work: impl Fn(&Tx<'_>) -> Result<T>,
+    ) -> Result<Ran<(T, bool)>> {
+        let ran = match &self.database.engine {
+            Engine::Sqlite(sqlite) => sqlite.run(outlasts, &work).map(|value| ((value, true), None)),
+            Engine::Postgres(postgres) => postgres.run_or_doubt(&work),
+        };
+        match &ran {
+            Ok(((_, has_changed), None)) => note_commit(Ok(*has_changed)),
+            Ok((_, Some(_))) => {}
+            Err(error) => note_commit(Err(error)),
+        }
+        ran
+    }
+
+    /// The server, for errors of its connection.
+    fn server(&self) -> String {
+        self.postgres().map(Postgres::server_name).unwrap_or_default()
+    }
+}
+
+/// Notes whether the store works, by what came of a commit: whether it has changed something.
+fn note_commit(committed: Result<bool, &StoreError>) {
+    match committed {
+        Ok(true) => STORE.note_success(machine_now_ms()),
+        // A server that takes no changes answers questions all the same.
+        Ok(false) => {}
+        Err(error) => STORE.failed(machine_now_ms(), &error.to_string()),
     }
 }
 

@@ -352,7 +352,7 @@ impl Store {
 
     /// Whether it can be written now: writes what it holds already. Blocks.
     pub fn check(&self) -> Result<()> {
-        self.write_here(|tx| match tx {
+        self.try_here(|tx| match tx {
             Tx::Sqlite(_) => {
                 // A newer release may have brought the file to its version beside this process.
                 let found: i64 = tx.query_row("PRAGMA user_version", params![], |row| row.get(0))?;

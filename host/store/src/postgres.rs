@@ -6,7 +6,7 @@
 //! of its own that speaks with the server.
 
 mod config;
-mod doubt;
+pub(super) mod doubt;
 mod failure;
 pub(super) mod lease;
 pub(super) mod listen;
@@ -29,6 +29,7 @@ use crate::{Result, StoreError};
 use cofferdam_core::text::with_causes;
 use deadpool::managed::QueueMode;
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod};
+use doubt::{Doubt, Ran};
 use lease::Lease;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, OnceLock};
@@ -173,6 +174,11 @@ impl Postgres {
     /// Runs work in one transaction, again where it met another one; and whether it has changed
     /// something.
     pub(super) fn run<T>(&self, work: &impl Fn(&Tx<'_>) -> Result<T>) -> Result<(T, bool)> {
+        self.end_doubt_here(self.run_or_doubt(work)?)
+    }
+
+    /// The same, which asks nothing where the answer of the commit was lost.
+    pub(super) fn run_or_doubt<T>(&self, work: &impl Fn(&Tx<'_>) -> Result<T>) -> Result<Ran<(T, bool)>> {
         self.run_again(TxKind::Fenced, &|tx| {
             let value = work(tx)?;
             Ok((value, matches!(tx, Tx::Postgres(tx) if tx.has_changed.get())))
@@ -181,25 +187,25 @@ impl Postgres {
 
     /// The same for a node that may have been taken out.
     fn run_unfenced<T>(&self, work: &impl Fn(&Tx<'_>) -> Result<T>) -> Result<T> {
-        self.run_again(TxKind::Unfenced, work)
+        self.end_doubt_here(self.run_again(TxKind::Unfenced, work)?)
     }
 
     /// The same for work that changes the tables.
     fn run_migration<T>(&self, work: &impl Fn(&Tx<'_>) -> Result<T>) -> Result<T> {
-        self.run_again(TxKind::Migration, work)
+        self.end_doubt_here(self.run_again(TxKind::Migration, work)?)
     }
 
     /// Runs work that changes nothing, which is in no other transaction's way.
     pub(super) fn read<T>(&self, work: &impl Fn(&Tx<'_>) -> Result<T>) -> Result<T> {
-        self.run_again(TxKind::Read, work)
+        self.end_doubt_here(self.run_again(TxKind::Read, work)?)
     }
 
     /// The same for one query that is read whole.
     pub(super) fn query<T>(&self, work: &impl Fn(&Tx<'_>) -> Result<T>) -> Result<T> {
-        self.run_again(TxKind::Query, work)
+        self.end_doubt_here(self.run_again(TxKind::Query, work)?)
     }
 
-    fn run_again<T>(&self, kind: TxKind, work: &impl Fn(&Tx<'_>) -> Result<T>) -> Result<T> {
+    fn run_again<T>(&self, kind: TxKind, work: &impl Fn(&Tx<'_>) -> Result<T>) -> Result<Ran<T>> {
         let mut met = 0;
         loop {
             match self.run_once(kind, work) {
@@ -212,23 +218,18 @@ impl Postgres {
         }
     }
 
-    fn run_once<T>(&self, kind: TxKind, work: &impl Fn(&Tx<'_>) -> Result<T>) -> Result<T> {
+    fn run_once<T>(&self, kind: TxKind, work: &impl Fn(&Tx<'_>) -> Result<T>) -> Result<Ran<T>> {
         let client = self.client(&self.pool)?;
         let has_token = matches!(kind, TxKind::Fenced | TxKind::Unfenced);
         let token = has_token.then(doubt::new_token).transpose()?;
         match self.transact(&client, kind, token, work) {
             Ok((value, Commit::Done)) => {
                 token.into_iter().for_each(|token| self.note_answered(token));
-                Ok(value)
+                Ok((value, None))
             }
             Ok((value, Commit::InDoubt(why))) => {
                 drop(Object::take(client));
-                let server = self.server.name.clone();
-                match token.and_then(|token| self.was_committed(token)) {
-                    Some(true) => Ok(value),
-                    Some(false) => Err(StoreError::Lost(server, why)),
-                    None => Err(StoreError::Unknown(server, why)),
-                }
+                Ok((value, Some(Doubt::new(token, why))))
             }
             Err(error) => end_if_unfit(client, Err(error)),
         }

@@ -10,6 +10,16 @@ use tokio_util::sync::CancellationToken;
 const PAUSE_FIRST: Duration = Duration::from_millis(100);
 const PAUSE_LONGEST: Duration = Duration::from_secs(10);
 
+tokio::task_local! {
+    /// Who is told of the pauses of the work that is repeated.
+    static PAUSING: fn(Duration);
+}
+
+/// Tells of a pause within work that is repeated, as of those between two attempts.
+pub(super) fn note_pause(pause: Duration) {
+    let _ = PAUSING.try_with(|pausing| pausing(pause));
+}
+
 /// Repeats work in the store until it succeeds, or the program stops.
 #[derive(Clone, Debug)]
 pub struct StoreRetry {
@@ -31,7 +41,7 @@ impl StoreRetry {
     {
         let (mut pause, mut waiting) = (Duration::ZERO, None);
         loop {
-            let error = match work().await {
+            let error = match PAUSING.scope(self.pausing, work()).await {
                 Ok(value) => {
                     if !pause.is_zero() {
                         tracing::info!(what, "the store works again");

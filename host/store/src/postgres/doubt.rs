@@ -3,10 +3,12 @@
 //! of it, whatever became of the server that was asked to commit.
 
 use super::{Postgres, end_if_unfit, engine_error, is_conflict};
+use crate::retry::note_pause;
 use crate::value::params;
 use crate::{Result, Store, StoreError, machine_now_ms};
 use cofferdam_core::lock::lock;
 use cofferdam_core::standing::STORE;
+use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio_postgres::types::Type;
@@ -33,6 +35,53 @@ pub(super) fn new_token() -> Result<i64> {
     Ok(i64::from_le_bytes(random))
 }
 
+/// What work has come to, and the doubt whether that was committed, if there is one.
+pub(crate) type Ran<T> = (T, Option<Doubt>);
+
+/// A commit of which the answer was lost.
+pub(crate) struct Doubt {
+    /// By which the server knows it; none where it does not.
+    token: Option<i64>,
+    /// How the connection went.
+    why: String,
+    /// Until then it is asked about.
+    until: Instant,
+    /// It was said that it is asked about.
+    is_told: bool,
+}
+
+impl Doubt {
+    pub(super) fn new(token: Option<i64>, why: String) -> Self {
+        Self { token, why, until: Instant::now() + DOUBT_MAX, is_told: false }
+    }
+
+    /// What is told where nothing was to be changed, so that nobody asks.
+    pub(crate) fn into_lost(self, server: String) -> StoreError {
+        StoreError::Lost(server, self.why)
+    }
+
+    /// Whether it was committed, by what asking has come to, which is none where nobody asks any
+    /// more; `Continue` where it is to be asked again. A failure is noted as one of the store.
+    fn judge(&mut self, told: Option<Result<bool>>) -> ControlFlow<Option<bool>> {
+        let error = match told {
+            None => return ControlFlow::Break(None),
+            Some(Ok(was_committed)) => return ControlFlow::Break(Some(was_committed)),
+            Some(Err(error)) => error,
+        };
+        if !std::mem::replace(&mut self.is_told, true) {
+            tracing::error!(%error, "whether a change was kept is not known yet; asking until the server answers");
+        }
+        STORE.failed(machine_now_ms(), &error.to_string());
+        let is_final =
+            matches!(error, StoreError::Engine(_) | StoreError::Corrupt(_)) && !is_conflict(&error);
+        if is_final || Instant::now() >= self.until {
+            ControlFlow::Break(None)
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+}
+
 impl Store {
     /// The process ends: who asks what came of a commit while the server is away asks no more.
     pub fn stop_asking(&self) {
@@ -40,15 +89,59 @@ impl Store {
             postgres.asks_no_more.store(true, Ordering::Relaxed);
         }
     }
+
+    /// Returns as soon as it is known that a transaction was committed. Between two questions no
+    /// thread is held: others need them, above all to tell how things stand.
+    ///
+    /// # Errors
+    /// [`StoreError::Lost`] where it was not; [`StoreError::Unknown`] where nobody asks any more.
+    pub(crate) async fn end_doubt(&self, mut doubt: Doubt) -> Result<()> {
+        loop {
+            let asked = self.run_blocking(move |store| {
+                let known = store.postgres().map_or(Some(Ok(())), |postgres| postgres.ask_about(&mut doubt));
+                Ok((known, doubt))
+            });
+            let (known, asked_again) = asked.await?;
+            if let Some(known) = known {
+                return known;
+            }
+            doubt = asked_again;
+            note_pause(ASKED_AGAIN);
+            tokio::time::sleep(ASKED_AGAIN).await;
+        }
+    }
 }
 
 impl Postgres {
-    /// Whether a transaction was committed of which the answer was lost, as soon as the server is
-    /// back; none where nobody asks any more. To run it again blindly would find its own work done
-    /// by somebody, and leave that to him.
-    pub(super) fn was_committed(&self, token: i64) -> Option<bool> {
-        let ends = || self.asks_no_more.load(Ordering::Relaxed);
-        ask_until_answered(DOUBT_MAX, || (!ends()).then(|| self.ask_whether_committed(token)))
+    /// What work has come to, as soon as it is known that it was committed. To run it again blindly
+    /// would find its own work done by somebody, and leave that to him. Blocks.
+    ///
+    /// # Errors
+    /// As [`Store::end_doubt`].
+    pub(super) fn end_doubt_here<T>(&self, (value, doubt): Ran<T>) -> Result<T> {
+        let Some(mut doubt) = doubt else { return Ok(value) };
+        loop {
+            if let Some(known) = self.ask_about(&mut doubt) {
+                return known.map(|()| value);
+            }
+            std::thread::sleep(ASKED_AGAIN);
+        }
+    }
+
+    /// Asks once whether a transaction was committed; none where it is to be asked again.
+    fn ask_about(&self, doubt: &mut Doubt) -> Option<Result<()>> {
+        let token = doubt.token.filter(|_| !self.asks_no_more.load(Ordering::Relaxed));
+        let ControlFlow::Break(was_committed) =
+            doubt.judge(token.map(|token| self.ask_whether_committed(token)))
+        else {
+            return None;
+        };
+        let (server, why) = (self.server_name(), doubt.why.clone());
+        Some(match was_committed {
+            Some(true) => Ok(()),
+            Some(false) => Err(StoreError::Lost(server, why)),
+            None => Err(StoreError::Unknown(server, why)),
+        })
     }
 
     fn ask_whether_committed(&self, token: i64) -> Result<bool> {
@@ -81,47 +174,25 @@ impl Postgres {
     }
 }
 
-/// Asks until there is an answer, which is noted as a failure of the store meanwhile. None where
-/// nobody asks any more, or asking was in vain for so long, or always will be.
-fn ask_until_answered(limit: Duration, mut ask: impl FnMut() -> Option<Result<bool>>) -> Option<bool> {
-    let (began, mut is_told) = (Instant::now(), false);
-    while began.elapsed() < limit {
-        let error = match ask()? {
-            Ok(was_committed) => return Some(was_committed),
-            Err(error) => error,
-        };
-        if !std::mem::replace(&mut is_told, true) {
-            tracing::error!(%error, "whether a change was kept is not known yet; asking until the server answers");
-        }
-        STORE.failed(machine_now_ms(), &error.to_string());
-        if matches!(error, StoreError::Engine(_) | StoreError::Corrupt(_)) && !is_conflict(&error) {
-            return None;
-        }
-        std::thread::sleep(ASKED_AGAIN);
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const MINUTE: Duration = Duration::from_secs(60);
-
     #[test]
     fn a_server_is_asked_until_it_answers_or_cannot_or_the_process_ends() {
-        let away = || Err(StoreError::Unreachable("here".to_owned(), "it is away".to_owned()));
-        let ask = |answers: Vec<Result<bool>>| {
-            let mut answers = answers.into_iter();
-            let ended = ask_until_answered(MINUTE, || answers.next());
-            (ended, answers.len())
-        };
-        assert_eq!(ask(vec![away(), away(), Ok(true), away()]), (Some(true), 1));
-        assert_eq!(ask(vec![Ok(false), away()]), (Some(false), 1));
-        assert_eq!(ask(vec![away()]), (None, 0), "the process ends");
-        let never = || Err(engine_error(std::io::Error::other("no such table")));
-        assert_eq!(ask(vec![never(), Ok(true)]), (None, 1));
-        let moment = Duration::from_millis(1);
-        assert_eq!(ask_until_answered(moment, || Some(away())), None, "nor is it waited for for ever");
+        let away = || Some(Err(StoreError::Unreachable("here".to_owned(), "it is away".to_owned())));
+        let mut doubt = Doubt::new(Some(1), "reset".to_owned());
+        for (told, judged) in [
+            (away(), ControlFlow::Continue(())),
+            (away(), ControlFlow::Continue(())),
+            (Some(Ok(true)), ControlFlow::Break(Some(true))),
+            (Some(Ok(false)), ControlFlow::Break(Some(false))),
+            (Some(Err(engine_error(std::io::Error::other("no such table")))), ControlFlow::Break(None)),
+            (None, ControlFlow::Break(None)),
+        ] {
+            assert_eq!(doubt.judge(told), judged);
+        }
+        doubt.until = Instant::now();
+        assert_eq!(doubt.judge(away()), ControlFlow::Break(None), "nor is it waited for for ever");
     }
 }

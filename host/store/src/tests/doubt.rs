@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -214,6 +214,59 @@ async fn a_commit_that_comes_after_it_was_asked_about_changes_nothing() {
     assert_eq!(store.load_moves(CHANNEL).await.expect("connected anew").len(), 1);
     note("a").await.expect("no panic").expect("noted now");
     assert_eq!(store.load_moves(CHANNEL).await.expect("asked").len(), 2);
+}
+
+/// As few as a gateway has threads for all that blocks, others need them meanwhile; and who is told
+/// of pauses, such as for a watchdog, is told of these.
+#[test]
+fn who_asks_about_a_commit_holds_no_thread_and_tells_of_its_pauses() {
+    static PAUSES: AtomicUsize = AtomicUsize::new(0);
+    let Some(server) = shared("who_asks_about_a_commit") else { return };
+    let way = Arc::new(Mutex::new(Way::Open));
+    let (location, _dir) = behind_a_way(server, &way);
+    let store = Store::open(location).expect("a store");
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(2).max_blocking_threads(1).enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        store.note_move(CHANNEL, "x".into(), "y".into()).await.expect("noted");
+        *lock(&way) = Way::HoldsCommit;
+        let noting = store.clone();
+        let count = |_: Duration| _ = PAUSES.fetch_add(1, Ordering::SeqCst);
+        let store_retry = StoreRetry::new(CancellationToken::new(), count);
+        let noted = tokio::spawn(async move {
+            let note = || noting.note_move(CHANNEL, "a".into(), "b".into());
+            store_retry.store_until_done("note a move", note).await
+        });
+        until(&way, Way::Away).await;
+        // It is asked about until the server is back, so none of these is between two attempts.
+        while PAUSES.load(Ordering::SeqCst) < 3 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        tokio::task::spawn_blocking(|| ()).await.expect("there is a thread");
+        assert!(!noted.is_finished(), "it is asked about");
+        *lock(&way) = Way::Open;
+        noted.await.expect("no panic").expect("noted at last");
+        *lock(&way) = Way::Delivers;
+        until(&way, Way::Open).await;
+        assert_eq!(store.load_moves(CHANNEL).await.expect("asked").len(), 2);
+    });
+}
+
+/// Who asks how the gateway is waits for no server.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_check_whose_answer_was_lost_is_told_as_failed_at_once() {
+    let Some(server) = shared("a_check_whose_answer_was_lost") else { return };
+    let way = Arc::new(Mutex::new(Way::Open));
+    let (location, _dir) = behind_a_way(server, &way);
+    let store = Store::open(location).expect("a store");
+    store.check().expect("it can be written");
+    *lock(&way) = Way::HoldsCommit;
+    let lost = store.check();
+    assert!(matches!(&lost, Err(StoreError::Lost { .. })), "{lost:?}");
+    assert_eq!(*lock(&way), Way::Away, "it is not back");
+    *lock(&way) = Way::Delivers;
+    until(&way, Way::Open).await;
+    store.check().expect("it can be written again");
 }
 
 /// Of a transaction that is not on its disk a server that crashes knows nothing when it is back,

@@ -1,7 +1,9 @@
 //! `[store]` and `cofferdam store`: what is refused, a run of a workflow with a store in
 //! PostgreSQL, and the way from one engine to the other and back.
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
+use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 use std::time::Duration;
 use support::home::{Home, Ran};
@@ -108,6 +110,40 @@ fn a_run_that_failed_goes_on_in_postgresql() {
     let line = failed.json();
     let resumed = home.run(&["workflow", "resume", line["run"].as_str().expect("an id")]);
     assert!(resumed.code == Some(0) && resumed.stdout.contains("now"), "{resumed:?}");
+}
+
+/// Its first commit waits for a standby that nobody has, and then the server goes.
+#[test]
+fn a_run_that_is_stopped_does_not_wait_for_the_answer_to_a_commit() {
+    let Some(mut server) = PostgresServer::start("store::a_run_that_is_stopped") else { return };
+    let home = Home::new().postgres(&server, &new_schema());
+    run_flow(&home);
+    server.set("synchronous_standby_names", "nobody");
+    let file = home.dir().join("copy.yaml");
+    let mut run = loop {
+        let mut run = home.command(&["run", file.to_str().expect("UTF-8")]);
+        let mut run = run.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it runs");
+        let is_held = loop {
+            if server.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'") == "1" {
+                break true;
+            }
+            if run.try_wait().expect("ours").is_some() {
+                break false;
+            }
+        };
+        // A process of the server follows the setting a moment later.
+        if is_held {
+            break run;
+        }
+        std::fs::remove_file(home.host("/shared/a.txt")).expect("written");
+    };
+    server.stop();
+    let mut said = BufReader::new(run.stderr.take().expect("piped")).lines();
+    let asks = |line: &str| line.contains("whether a change was kept is not known yet");
+    assert!(said.any(|line| asks(&line.expect("text"))), "it asks until the server answers");
+    kill_process(Pid::from_child(&run), Signal::INT).expect("it runs");
+    assert_ne!(run.wait().expect("it ends").code(), Some(0));
+    assert!(said.any(|line| line.expect("text").contains("whether it was kept is not known")));
 }
 
 #[test]

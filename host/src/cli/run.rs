@@ -197,7 +197,9 @@ impl RunHost {
         Ok(Self { gateway, store: Store::open(&config.store.location)?, answering })
     }
 
+    /// Called within the runtime.
     fn executor(&self, config: &Config, stop: CancellationToken, approvals: &RunApprovals) -> Executor {
+        tokio::spawn(self.store.downgrade().stop_asking_at(stop.clone()));
         let (provider, kept) = (self.answering.provider.clone(), (&self.store, None));
         let executor = serve::workflows::executor(config, &self.gateway, provider, kept, &stop);
         Executor { approver: approvals.approver.clone(), ..executor }

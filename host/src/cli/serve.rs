@@ -136,13 +136,13 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
             catalog,
         };
         beside.spawn(reloading.run(asked, renewals));
-        let (stopping, asking, stopped) = (stop.clone(), services.store.downgrade(), stopped.clone());
+        let (stopping, stopped) = (stop.clone(), stopped.clone());
         beside.spawn(async move {
             stopping.cancelled().await;
             let _ = stopped.set(Instant::now());
             manager.note_stopping();
-            asking.upgrade().iter().for_each(Store::stop_asking);
         });
+        beside.spawn(services.store.downgrade().stop_asking_at(stop.clone()));
         beside.spawn(prune(services.store.clone()));
         if services.store.is_shared() {
             beside.spawn(HeadExchange::new(audit.clone(), services.store.clone()).run());

@@ -5,13 +5,14 @@
 use super::{Postgres, end_if_unfit, engine_error, is_conflict};
 use crate::retry::note_pause;
 use crate::value::params;
-use crate::{Result, Store, StoreError, machine_now_ms};
+use crate::{Result, Store, StoreError, WeakStore, machine_now_ms};
 use cofferdam_core::lock::lock;
 use cofferdam_core::standing::STORE;
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio_postgres::types::Type;
+use tokio_util::sync::CancellationToken;
 
 /// Between two questions.
 const ASKED_AGAIN: Duration = Duration::from_millis(100);
@@ -109,6 +110,14 @@ impl Store {
             note_pause(ASKED_AGAIN);
             tokio::time::sleep(ASKED_AGAIN).await;
         }
+    }
+}
+
+impl WeakStore {
+    /// [`Store::stop_asking`] as soon as the process is told to `stop`.
+    pub async fn stop_asking_at(self, stop: CancellationToken) {
+        stop.cancelled().await;
+        self.upgrade().iter().for_each(Store::stop_asking);
     }
 }
 

@@ -156,6 +156,17 @@ pub struct OpenGuard {
     entry: Arc<OpenRequest>,
 }
 
+impl OpenGuard {
+    /// Ends the request. What is being handed to it is waited for, which takes as long as the store
+    /// is away, so that is done on no async thread.
+    pub async fn end(self) {
+        let is_ended = self.entry.is_open.try_lock().map(|mut is_open| *is_open = false).is_ok();
+        if !is_ended {
+            let _ = tokio::task::spawn_blocking(move || drop(self)).await;
+        }
+    }
+}
+
 impl Drop for OpenGuard {
     fn drop(&mut self) {
         lock(&self.requests.open).remove(&self.entry.origin.request);
@@ -166,6 +177,7 @@ impl Drop for OpenGuard {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::mpsc::channel;
 
     fn origin(request: &str, session: &str, sender: &str) -> CallOrigin {
         CallOrigin {
@@ -240,6 +252,30 @@ mod tests {
         let open = requests.begin(origin("1", "s", "ann"));
         assert_eq!(requests.run_while_open(&TurnId::new("1"), || 7), Some(7));
         drop(open);
+        assert_eq!(requests.run_while_open(&TurnId::new("1"), || 7), None);
+    }
+
+    #[tokio::test]
+    async fn what_is_handed_over_to_a_request_that_ends_holds_no_async_thread_up() {
+        let requests = Arc::new(Requests::new(CallScope::Everyone));
+        let open = requests.begin(origin("1", "s", "ann"));
+        let ((begin, begun), (end, ended)) = (channel(), channel());
+        let handing = requests.clone();
+        let handed = std::thread::spawn(move || {
+            handing.run_while_open(&TurnId::new("1"), || {
+                begin.send(()).expect("heard");
+                ended.recv().expect("told");
+                7
+            })
+        });
+        begun.recv().expect("it begins");
+        let ending = tokio::spawn(open.end());
+        // There is one thread for both.
+        tokio::task::yield_now().await;
+        assert!(!ending.is_finished(), "it waits");
+        end.send(()).expect("heard");
+        ending.await.expect("no panic");
+        assert_eq!(handed.join().expect("no panic"), Some(7));
         assert_eq!(requests.run_while_open(&TurnId::new("1"), || 7), None);
     }
 }

@@ -164,7 +164,7 @@ impl Runner {
             }
         };
         // From here on calls of others find it ended, so what they have handed over is all.
-        drop(active);
+        active.end().await;
         match self.history.store.files_handed_over(&id).await {
             Ok(more) => answer.files.extend(more),
             Err(error) => lines.push(conversation_lost(&error.into())),

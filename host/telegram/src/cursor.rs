@@ -2,19 +2,21 @@
 //! passed over without losing one that is.
 
 use super::outline::find_update_id;
-use std::time::{Duration, Instant};
+use cofferdam_store::running_ms;
 
 /// Updates of one answer.
 const BATCH_MAX: u8 = 100;
-/// After a quiet week update ids start anew at a random number: an offset this old is not sent.
-const OFFSET_AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+/// After a quiet week update ids start anew at a random number: an offset this old is not sent. In
+/// milliseconds; the machine may have slept meanwhile.
+const OFFSET_AGE_MAX_MS: i64 = 24 * 60 * 60 * 1000;
 /// So often an answer may be unreadable before its updates are fetched one by one, and before one
 /// alone is passed over.
 const UNREADABLE_MAX: u32 = 2;
 
 /// What has been confirmed, and how much is asked for.
 pub(super) struct Cursor {
-    next: Option<(i64, Instant)>,
+    /// What is asked for next, and since when, by [`running_ms`].
+    next: Option<(i64, i64)>,
     pub(super) limit: u8,
     unreadable: u32,
 }
@@ -27,7 +29,7 @@ impl Default for Cursor {
 
 impl Cursor {
     pub(super) fn offset(&self) -> Option<i64> {
-        self.next.filter(|(_, since)| since.elapsed() < OFFSET_AGE_MAX).map(|(offset, _)| offset)
+        self.next.filter(|(_, since)| running_ms() - since < OFFSET_AGE_MAX_MS).map(|(offset, _)| offset)
     }
 
     /// Everything up to `last` is persisted.
@@ -38,7 +40,7 @@ impl Cursor {
         }
         if let Some(last) = last {
             let next = last.saturating_add(1);
-            self.next = Some((self.offset().map_or(next, |offset| offset.max(next)), Instant::now()));
+            self.next = Some((self.offset().map_or(next, |offset| offset.max(next)), running_ms()));
         }
     }
 
@@ -66,7 +68,7 @@ impl Cursor {
             update_id = id,
             "an update that is not JSON is passed over; its sender is not answered"
         );
-        self.next = Some((id.saturating_add(1), Instant::now()));
+        self.next = Some((id.saturating_add(1), running_ms()));
         if found.is_some() {
             (self.limit, self.unreadable) = (BATCH_MAX, 0);
         }
@@ -86,12 +88,10 @@ mod tests {
         cursor.advance(None);
         cursor.advance(Some(3));
         assert_eq!(cursor.offset(), Some(11));
-        cursor.next = Instant::now().checked_sub(OFFSET_AGE_MAX).map(|long_ago| (11, long_ago));
-        if cursor.next.is_some() {
-            assert_eq!(cursor.offset(), None);
-            cursor.advance(Some(3));
-            assert_eq!(cursor.offset(), Some(4), "ids may start anew at a lower number");
-        }
+        cursor.next = Some((11, running_ms() - OFFSET_AGE_MAX_MS));
+        assert_eq!(cursor.offset(), None);
+        cursor.advance(Some(3));
+        assert_eq!(cursor.offset(), Some(4), "ids may start anew at a lower number");
     }
 
     #[test]

@@ -7,13 +7,13 @@ use super::route::{Authority, Route};
 use super::token::BotToken;
 use cofferdam_agent::server::{Address, client, http_date, read_whole};
 use cofferdam_core::lock::lock;
-use cofferdam_store::Store;
+use cofferdam_store::{Store, now_ms};
 use reqwest::header::{AUTHORIZATION, DATE};
 use reqwest::multipart::Form;
 use reqwest::{Client, Method, Url};
 use serde_json::Value;
 use std::sync::Mutex;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -196,6 +196,13 @@ impl DiscordApi {
     /// The time by the server's clock, as the last answer has told it.
     pub(super) fn date(&self) -> Option<SystemTime> {
         *lock(&self.date)
+    }
+
+    /// The same in milliseconds since 1970 UTC, for who compares it with ids: they are made by that
+    /// clock. By the machine's where no answer has told it.
+    pub(super) fn platform_now_ms(&self) -> i64 {
+        let since = self.date().and_then(|date| date.duration_since(UNIX_EPOCH).ok());
+        since.and_then(|since| i64::try_from(since.as_millis()).ok()).unwrap_or_else(now_ms)
     }
 
     /// The token, for the gateway.

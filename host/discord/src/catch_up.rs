@@ -13,7 +13,7 @@ use cofferdam_agent::server::Backoff;
 use cofferdam_chat::handler::CurrentChannel;
 use cofferdam_chat::session_queue::Arrival;
 use cofferdam_core::lock::lock;
-use cofferdam_store::{ReplyPlace, now_ms};
+use cofferdam_store::ReplyPlace;
 use serde_json::Value;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -81,7 +81,8 @@ impl MissedMessages {
                 let look = || base.store.known_since();
                 let since = base.store_until_done("look up since when updates are known", look).await;
                 let Some(since) = since else { return };
-                let after = asked_after(last, since, now_ms());
+                let now = self.bots.borrow().api.platform_now_ms();
+                let after = asked_after(last, since, now);
                 match ask_place(&self.bots, &self.arrivals, at, after).await {
                     Ok(last) => known.push(ReplyPlace { place: place.clone(), last }),
                     Err(Unasked::Gone) => {}

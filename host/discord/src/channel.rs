@@ -145,7 +145,8 @@ impl PlatformChannel for DiscordBot {
         let target = ReplyTarget { to: ChannelRef::Channel(channel), ..ReplyTarget::person(person) };
         // Nobody may have been answered there yet: what is said there while nobody listens is asked
         // for later.
-        let place = store::ReplyPlace { place: channel.to_string(), last: first_id_of(store::now_ms()) };
+        let last = first_id_of(self.api.platform_now_ms());
+        let place = store::ReplyPlace { place: channel.to_string(), last };
         Ok((target, Some(place)))
     }
 

@@ -118,6 +118,19 @@ async fn a_killed_gateway_asks_again_for_all_that_it_had_begun_to_ask_for() -> a
     world.end(4)
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_was_missed_is_answered_though_the_machines_clock_is_days_ahead() -> anyhow::Result<()> {
+    let mut world = World::stopped_with("").await?;
+    world.server.set_back(Duration::from_secs(3 * 24 * 60 * 60));
+    world.start().await?;
+    help(&world).await?;
+    let missed = world.server.push(Incoming::private(ANN).text("/help").untold());
+    world.server.invalidate_sessions(false);
+    assert!(connection(&world, 1).await?.identify.is_some());
+    world.answer(&missed).await?;
+    world.end(2)
+}
+
 /// Events need not come in the order of their messages.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_message_before_the_last_known_one_is_answered_though_its_session_was_lost() -> anyhow::Result<()> {

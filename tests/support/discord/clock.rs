@@ -10,6 +10,8 @@ const EPOCH_MS: u64 = 1_420_070_400_000;
 pub(super) struct Clock {
     /// How far the server is ahead of the machine.
     ahead: Duration,
+    /// How far it is behind.
+    behind: Duration,
     last_id: u64,
 }
 
@@ -17,12 +19,25 @@ impl Clock {
     /// Milliseconds since 1970.
     pub(super) fn now_ms(&self) -> u64 {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + self.ahead;
+        let since = since.saturating_sub(self.behind);
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
     }
 
     /// Moves the server's time on.
     pub(super) fn advance(&mut self, by: Duration) {
         self.ahead += by;
+    }
+
+    /// Has the server's time be so far behind the machine's.
+    pub(super) fn set_back(&mut self, by: Duration) {
+        self.behind = by;
+    }
+
+    /// The time as a `Date` header has it; none of a server that was not set back.
+    pub(super) fn date(&self) -> Option<String> {
+        let ms = i64::try_from(self.now_ms()).unwrap_or_default();
+        let time = jiff::Timestamp::from_millisecond(ms).unwrap_or_default();
+        (!self.behind.is_zero()).then(|| time.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string())
     }
 
     /// An id of now, above every earlier one.

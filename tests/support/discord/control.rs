@@ -86,6 +86,11 @@ impl DiscordServer {
         self.state.change(|inner| inner.clock.advance(by));
     }
 
+    /// Has the server's time be so far behind the machine's, and told with each answer.
+    pub fn set_back(&self, by: Duration) {
+        self.state.change(|inner| inner.clock.set_back(by));
+    }
+
     /// Every link so far is over; this second's, too.
     pub fn expire_links(&self) {
         self.state.change(|inner| {

@@ -30,7 +30,8 @@ pub(super) fn perform(inner: &mut Inner, call: &Call) -> Answer {
         }
         Err(error) => error.to_answer(),
     };
-    headers.into_iter().fold(answer, |answer, (name, value)| answer.with_header(name, value))
+    let date = inner.clock.date().map(|date| ("Date", date));
+    headers.into_iter().chain(date).fold(answer, |answer, (name, value)| answer.with_header(name, value))
 }
 
 /// The body of the answer; `None` for 204.

@@ -24,7 +24,7 @@
 //! ```
 //!
 //! Waiting uses notifications, never sleeps. The server's clock is the machine's, and can be moved
-//! on.
+//! on or be set back.
 
 mod bot;
 mod cdn;

@@ -54,10 +54,11 @@ pub(super) fn prune(tx: &Tx<'_>, now: i64) -> Result<usize> {
         // One that still waits has a turn that waits for it: it is never that old.
         ("approval", "expires_at"),
         ("approved_path", "approved_at"),
-        ("run", "ended_at"),
     ] {
         tx.run(&format!("DELETE FROM {table} WHERE {at} < ?1"), [before])?;
     }
+    // The audit is owed the end of the others.
+    tx.run("DELETE FROM run WHERE ended_at < ?1 AND unnoted = 0", [before])?;
     for (table, at) in [("journal", "recorded_at"), ("line", "said_at"), ("attempt", "last_at")] {
         tx.run(&format!("DELETE FROM {table} WHERE {at} < ?1 AND turn NOT IN {OPEN_TURNS}"), [before])?;
     }

@@ -197,6 +197,9 @@ pub(super) async fn so_many_runs_are_open_and_no_more<E: Engine>() {
         fixture.store.list_runs().await.expect("listed").into_iter().map(|run| run.run).collect();
     assert_eq!(listed, ["w-3", "w-2", "w-1"]);
     fixture.store.prune(much_later()).await.expect("pruned");
+    assert!(fixture.store.load_run("w-1").await.expect("it").is_some(), "its end is to be noted");
+    fixture.store.end_noted("w-1").await.expect("noted");
+    fixture.store.prune(much_later()).await.expect("pruned");
     assert_eq!(fixture.store.load_run("w-1").await.expect("it"), None, "by age");
     assert!(fixture.store.load_run("w-2").await.expect("it").is_some(), "what is open stays");
 }

@@ -130,11 +130,13 @@ fn set_position(tx: &Tx<'_>, channel: &str, position: &StreamPosition) -> Result
     )
 }
 
-/// Notes a place. While something before may have to be asked for, what is known of it stays.
+/// Notes a place. While something before may have to be asked for, what is known of it stays. No
+/// other one was noted later, also by a clock that was set back since.
 pub(crate) fn note_place(tx: &Tx<'_>, channel: &str, place: &ReplyPlace, now: i64) -> Result<()> {
     tx.run(
-        "INSERT INTO place (channel, place, last, noted_at) VALUES (?1, ?2, ?3, ?4)
-         ON CONFLICT (channel, place) DO UPDATE SET noted_at = ?4, last = CASE
+        "INSERT INTO place (channel, place, last, noted_at) VALUES (?1, ?2, ?3, (SELECT max(noted) FROM (
+             SELECT CAST(?4 AS bigint) AS noted UNION ALL SELECT noted_at FROM place WHERE channel = ?1) AS one))
+         ON CONFLICT (channel, place) DO UPDATE SET noted_at = excluded.noted_at, last = CASE
              WHEN place.last >= ?3 OR EXISTS (SELECT 1 FROM stream WHERE channel = ?1 AND behind = 1)
              THEN place.last ELSE ?3 END",
         params![channel, place.place, place.last, now],

@@ -203,6 +203,23 @@ async fn what_is_done_is_forgotten_by_number() {
     assert_eq!(fixture.store.prune(now_ms()).await.expect("it"), 0);
 }
 
+#[tokio::test]
+async fn a_place_is_known_though_the_clock_was_set_back() {
+    let fixture = Fixture::<Files>::new();
+    let place = |n: u32| ReplyPlace { place: n.to_string(), last: 7 };
+    let at = StreamPosition { session: "a".into(), address: "wss://x".into(), number: 1 };
+    fixture.store.begin_stream(CHANNEL, at.clone()).await.expect("it");
+    let all = (0..PLACES_MAX).map(place).collect();
+    fixture.store.persist_at(CHANNEL, vec![], at.clone(), all).await.expect("it");
+    fixture.connection().execute("UPDATE place SET noted_at = noted_at + 86400000", []).expect("updated");
+    for n in [PLACES_MAX, PLACES_MAX + 1] {
+        fixture.store.persist_at(CHANNEL, vec![], at.clone(), vec![place(n)]).await.expect("it");
+    }
+    let places = fixture.store.places(CHANNEL).await.expect("it");
+    assert_eq!(places[..2], [place(PLACES_MAX + 1), place(PLACES_MAX)]);
+    assert_eq!(places.len(), PLACES_MAX as usize);
+}
+
 /// Fills a table with five rows more than its limit, and prunes: the latest stay.
 async fn check_pruned_by_number(insert: &str, limit: u32, smallest: &str) {
     let fixture = Fixture::<Files>::new();

@@ -11,7 +11,6 @@ use async_trait::async_trait;
 use cofferdam_chat::EditableMessage;
 use cofferdam_chat::outbound::{SendError, StyledText};
 use cofferdam_core::id::TurnId;
-use cofferdam_store::now_ms;
 use std::sync::Arc;
 
 /// Where it is sent.
@@ -43,7 +42,7 @@ impl EditableMessage for Draft {
 
     async fn edit(&self, id: i64, text: &StyledText) -> Result<(), SendError> {
         let channel = self.target.channel().ok_or_else(nowhere)?;
-        let route = match self.target.open_interaction(now_ms()) {
+        let route = match self.target.open_interaction(self.bot.api.platform_now_ms()) {
             Some(of) => Route::on_answer(route::EDIT_ANSWER, of),
             None => Route::bot(route::EDIT, &[channel, id]),
         };
@@ -56,7 +55,7 @@ impl EditableMessage for Draft {
 impl Draft {
     /// Has it stand there, and returns its id.
     async fn put_message(&self, text: &StyledText, haste: BucketWait) -> Result<i64, SendError> {
-        let id = match self.target.open_interaction(now_ms()) {
+        let id = match self.target.open_interaction(self.bot.api.platform_now_ms()) {
             Some(of) => {
                 let (route, text) = (Route::on_answer(route::EDIT_ANSWER, of), payload(text));
                 let limits = (REQUEST_MAX, haste);

@@ -12,7 +12,6 @@ use cofferdam_chat::outbound::{
     ChannelLimits, FileBundle, PartContent, PlaceholderRef, SendError, SendingPart, StyledText,
 };
 use cofferdam_core::audit::sha256_hex;
-use cofferdam_store::now_ms;
 use cofferdam_warden::attachments::outgoing::Outgoing;
 use reqwest::Body;
 use reqwest::multipart::{self, Form};
@@ -128,7 +127,7 @@ impl DiscordBot {
         channel: Snowflake,
         content: &PartContent,
     ) -> Result<Option<String>, SendError> {
-        let interaction = target.open_interaction(now_ms());
+        let interaction = target.open_interaction(self.api.platform_now_ms());
         if let Some(PlaceholderRef::Delete(message)) = target.stand_in {
             let route = match interaction {
                 Some(of) => Route::on_answer(route::DELETE_ANSWER, of),

@@ -68,6 +68,17 @@ async fn a_command_is_deferred_run_and_answered_in_its_message() -> anyhow::Resu
     world.end(count)
 }
 
+/// A command's token is good for a quarter of an hour, by Discord's clock.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_command_is_answered_in_its_message_though_the_machines_clock_is_ahead() -> anyhow::Result<()> {
+    let mut world = World::stopped_with("").await?;
+    world.server.set_back(Duration::from_secs(60 * 60));
+    world.start().await?;
+    let (made, sent) = answered(&world, Command::new("help").by(ANN)).await?;
+    assert_eq!((made.acknowledged, made.original), (Some(5), Some(sent.message_id)));
+    world.end(1)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_long_answer_goes_on_in_messages_of_the_channel() -> anyhow::Result<()> {
     let world = World::running().await?;

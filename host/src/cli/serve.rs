@@ -136,13 +136,13 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
             catalog,
         };
         beside.spawn(reloading.run(asked, renewals));
-        let (stopping, stopped) = (stop.clone(), stopped.clone());
+        let (stopping, asking, stopped) = (stop.clone(), services.store.downgrade(), stopped.clone());
         beside.spawn(async move {
             stopping.cancelled().await;
             let _ = stopped.set(Instant::now());
             manager.note_stopping();
+            asking.stop_asking_at(stopping).await;
         });
-        beside.spawn(services.store.downgrade().stop_asking_at(stop.clone()));
         beside.spawn(prune(services.store.clone()));
         if services.store.is_shared() {
             beside.spawn(HeadExchange::new(audit.clone(), services.store.clone()).run());

@@ -44,9 +44,8 @@ pub(super) struct UnsettledRuns {
 }
 
 impl UnsettledRuns {
-    /// Settles the audit of the nodes that are gone and whose files are here, where that is still to
-    /// be done, and notes for `status` which runs wait. Runs that are carried out wait for no
-    /// audit.
+    /// Settles the audit of the nodes that are gone and whose files are here, where that is to be
+    /// done, and notes for `status` which runs wait. Runs that are carried out wait for no audit.
     pub(super) async fn settle(
         &mut self,
         store: &Store,

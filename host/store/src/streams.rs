@@ -95,8 +95,8 @@ impl Store {
             .await
     }
 
-    /// Since when each update is still known that has come, of whatever channel; none where no number
-    /// of them has been forgotten. What came before may have been answered all the same.
+    /// Since when each update that has come is still known, of all channels; none where none was
+    /// forgotten by number. What came before may have been answered all the same.
     pub async fn known_since(&self) -> Result<Option<i64>> {
         let first =
             "SELECT received_at FROM inbox WHERE done_at IS NOT NULL ORDER BY seq DESC LIMIT 1 OFFSET ?1";

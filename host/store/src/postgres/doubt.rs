@@ -1,6 +1,6 @@
 //! A commit of which the answer was lost. Each transaction that changes something writes a token of
 //! its own into a table, which is there as soon as the rest of it is: the database knows what came
-//! of it, whatever became of the server that was asked to commit.
+//! of it, also where the server that was asked to commit is gone.
 
 use super::{Postgres, end_if_unfit, engine_error, is_conflict};
 use crate::retry::note_pause;
@@ -16,8 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Between two questions.
 const ASKED_AGAIN: Duration = Duration::from_millis(100);
-/// How long is asked, whatever keeps the server from answering: many times longer than a failover
-/// takes.
+/// How long is asked where the server does not answer: many times longer than a failover takes.
 const DOUBT_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// Whether a transaction was committed, and that it never will be where it was not: what of it is

@@ -30,7 +30,7 @@ pub(super) enum Command {
     /// Signs the head of a sound chain, in one line of JSON
     #[command(after_help = sign::SIGN_EXAMPLE)]
     Sign {
-        /// The private key, PKCS#8 PEM [default: sign_key_file in [audit] of the configuration]
+        /// The private key, PKCS#8 PEM [default: the configured sign_key_file]
         #[arg(long, value_name = "FILE")]
         key: Option<PathBuf>,
         /// Where the statement is appended [default: stdout]

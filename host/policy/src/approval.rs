@@ -121,13 +121,16 @@ impl Approvals {
     /// A rule about what lies below the path speaks too, unless it is an exception: a call that
     /// removes or moves a folder does so with all that it holds.
     pub(super) fn path_reasons(&self, at: &str, how: PathUse, path: &GuestPath) -> Vec<Reason> {
-        let decides = self
+        let class = self
             .classes()
             .filter(|(class, _)| *class == path.as_str() || is_below(path.as_str(), class))
-            .max_by_key(|(class, _)| class.len())
-            .or_else(|| self.argument(at))
-            .or_else(|| self.every_rule());
-        let decided = decides.and_then(|(about, rule)| Some((about, rule, condition_for(rule.when, how)?)));
+            .max_by_key(|(class, _)| class.len());
+        let besides = if class.is_none() { self.any_item_rules(at) } else { Vec::new() };
+        let decides = class.or_else(|| self.argument(at)).or_else(|| self.every_rule());
+        let decided = decides
+            .into_iter()
+            .chain(besides)
+            .filter_map(|(about, rule)| Some((about, rule, condition_for(rule.when, how)?)));
         let within = self
             .classes()
             .filter(|(class, rule)| is_below(class, path.as_str()) && condition_for(rule.when, how).is_some())
@@ -136,24 +139,25 @@ impl Approvals {
             path: Some(path.clone()),
             ..rule.reason(about, when)
         };
-        decided.into_iter().chain(within).map(reason).collect()
+        decided.chain(within).map(reason).collect()
     }
 
     /// Why an argument that is no path must be approved, now that it was given.
     pub(super) fn value_reasons(&self, at: &str) -> Vec<Reason> {
-        self.argument(at).and_then(|(about, rule)| pathless(about, rule)).into_iter().collect()
+        let rules = self.argument(at).into_iter().chain(self.any_item_rules(at));
+        rules.filter_map(|(about, rule)| pathless(about, rule)).collect()
     }
 
     /// Why writing to somebody must be approved.
     pub(super) fn recipient_reasons(&self, at: &str, recipient: &str) -> Vec<Reason> {
-        let reason = self.argument(at).and_then(|(about, rule)| match rule.when {
+        let reason = |(about, rule): (&str, &Rule)| match rule.when {
             ApprovalCondition::Others => Some(Reason {
                 recipient: Some(recipient.to_owned()),
                 ..rule.reason(about, ApprovalCondition::Others)
             }),
             _ => pathless(about, rule),
-        });
-        reason.into_iter().collect()
+        };
+        self.argument(at).into_iter().chain(self.any_item_rules(at)).filter_map(reason).collect()
     }
 
     /// Why a call that names no path at all must be approved.
@@ -170,6 +174,18 @@ impl Approvals {
             let any = format!("{list}[]");
             self.argument(if at == any { list } else { &any })
         })
+    }
+
+    /// The rules about any such item that ask besides the rule that decides, where a place has an
+    /// index of its own: `pairs[].path` for `pairs[0].path`, `urls[][]` for `urls[0][]`. Of these
+    /// and a rule about the list (`urls[0]`) none is more specific; one about the very place is.
+    fn any_item_rules(&self, at: &str) -> Vec<(&str, &Rule)> {
+        let decides = self.argument(at).map(|(about, _)| about);
+        let said: Vec<_> = self.iter().filter(|(about, _)| is_said_of(about, at)).collect();
+        let is_narrowest =
+            |about: &str| !said.iter().any(|(other, _)| *other != about && is_said_of(about, other));
+        let besides = said.iter().filter(|(about, _)| Some(*about) != decides && is_narrowest(about));
+        besides.copied().collect()
     }
 
     fn every_rule(&self) -> Option<(&str, &Rule)> {
@@ -228,6 +244,19 @@ fn condition_for(when: ApprovalCondition, how: PathUse) -> Option<ApprovalCondit
         }
         (when, _) => Some(when),
     }
+}
+
+/// Whether what is said of an argument is said of the one at `at`: it is the same, an item of it,
+/// or one of those that any item stands for.
+fn is_said_of(about: &str, at: &str) -> bool {
+    let mut parts = at.split('[');
+    let is_same = about.split('[').all(|said| {
+        let is_index = |c: char| c.is_ascii_digit();
+        parts.next().is_some_and(|part| {
+            said == part || said.starts_with(']') && said == part.trim_start_matches(is_index)
+        })
+    });
+    is_same && parts.next().is_none() || find_list(at).is_some_and(|list| is_said_of(about, list))
 }
 
 fn pathless(about: &str, rule: &Rule) -> Option<Reason> {

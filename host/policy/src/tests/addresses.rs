@@ -55,6 +55,29 @@ fn a_rule_about_an_address_is_about_each_of_a_list_of_them() {
 }
 
 #[test]
+fn a_rule_about_any_such_item_asks_about_one_with_a_class_of_its_own() {
+    let classes = ["pairs[].path", "pairs[0].path", "lists[][]", "lists[0]", "lists[0][]"]
+        .map(|at| format!("{at:?} = {{ path = \"read\" }}\n"))
+        .concat();
+    let pairs = json!({ "pairs": [{ "path": "/shared/a" }] });
+    let lists = json!({ "lists": [["/shared/a"]] });
+    for (rules, arguments, expected) in [
+        ("\"pairs[].path\" = \"always\"", &pairs, "ask: pairs[].path"),
+        ("\"pairs[].path\" = \"always\"\n\"pairs[0].path\" = \"never\"", &pairs, "permit"),
+        ("\"pairs[].path\" = \"never\"\n\"*\" = \"always\"", &pairs, "ask: *"),
+        ("\"lists[][]\" = \"always\"", &lists, "ask: lists[][]"),
+        ("\"lists[][]\" = \"always\"\n\"lists[0]\" = \"never\"", &lists, "ask: lists[][]"),
+        ("\"lists[][]\" = \"never\"\n\"lists[0]\" = \"always\"", &lists, "ask: lists[0]"),
+        ("\"lists[][]\" = \"always\"\n\"lists[0][]\" = \"never\"", &lists, "permit"),
+    ] {
+        let asks = policy(&format!("{classes}[approval]\n{rules}"));
+        assert_eq!(said(&asks, arguments.clone()), expected, "{rules}");
+    }
+    let inner = policy(&format!("{ONE_OR_SOME}{ITEM}\n[approval]\n\"url[][]\" = \"always\""));
+    assert_eq!(said(&inner, json!({ "url": [["https://a.example/x"]] })), "ask: url[][]");
+}
+
+#[test]
 fn an_address_that_the_policy_gives_is_the_only_one_in_a_list_too() {
     let given = ONE_OR_SOME.replacen(
         "{ url = \"read\" }",

@@ -35,14 +35,14 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// Sends what guests ask for.
 pub struct GuestWeb {
     named: Vec<HostPort>,
-    secrets: BTreeMap<String, Option<Secret>>,
+    secrets: BTreeMap<String, Result<Secret, String>>,
     resolver: Arc<dyn Resolve>,
 }
 
 impl GuestWeb {
-    /// With the hosts that may be private, and the secrets that profiles may name; none for one
-    /// that cannot be had.
-    pub fn new(named: Vec<HostPort>, secrets: BTreeMap<String, Option<Secret>>) -> Self {
+    /// With the hosts that may be private, and the secrets that profiles may name; of one that
+    /// cannot be had, what to do about it.
+    pub fn new(named: Vec<HostPort>, secrets: BTreeMap<String, Result<Secret, String>>) -> Self {
         Self { named, secrets, resolver: Arc::new(SystemResolver) }
     }
 

@@ -51,6 +51,8 @@ pub enum SecretSource {
     File(PathBuf),
     /// In a variable of the environment.
     Variable(String),
+    /// Nowhere for this run: the policy that names it came with its tool. No file says so.
+    Withheld,
 }
 
 impl Config {
@@ -58,7 +60,7 @@ impl Config {
     pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
         self.secrets.values().filter_map(|source| match source {
             SecretSource::File(file) => Some(file),
-            SecretSource::Variable(_) => None,
+            SecretSource::Variable(_) | SecretSource::Withheld => None,
         })
     }
 

@@ -16,6 +16,9 @@ const SECRET_BYTES_MIN: usize = 8;
 /// The section that says where secrets are.
 const SECTION: &str = "secrets";
 
+/// What to do about a policy that came with its tool and wants a secret.
+const READ_FIRST: &str = "the policy came with the tool: read it, then give it with --policy FILE";
+
 /// Who sends what guests ask for. A secret that cannot be had is told in the log, and what would
 /// need it is not sent.
 pub(super) fn web(config: &Config, registry: &Registry) -> Arc<dyn Web> {
@@ -24,7 +27,11 @@ pub(super) fn web(config: &Config, registry: &Registry) -> Arc<dyn Web> {
         let secret = read(name, source).inspect_err(|why| {
             tracing::warn!("the secret {name} is missing, and nothing that needs it is sent: {why}");
         });
-        (name.clone(), secret.ok())
+        let mend = match source {
+            SecretSource::File(_) | SecretSource::Variable(_) => "`cofferdam doctor` says why",
+            SecretSource::Withheld => READ_FIRST,
+        };
+        (name.clone(), secret.map_err(|_| mend.to_owned()))
     });
     let secrets = secrets.collect();
     for (name, tool) in sent_secrets(registry).into_iter().filter(|(name, _)| !named.contains_key(*name)) {
@@ -74,6 +81,9 @@ fn read(name: &str, source: &SecretSource) -> Result<Secret, UnusableKey> {
             let said = format!("{name}: the environment variable {variable} is not set, or no text");
             UnusableKey::of_variable(SECTION, name, variable, said)
         })?,
+        SecretSource::Withheld => {
+            return Err(UnusableKey::new(SECTION, name, format!("{name}: {READ_FIRST}")));
+        }
     };
     let text = text.trim_end_matches(['\r', '\n']);
     match text.len() {

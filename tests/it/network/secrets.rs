@@ -2,7 +2,7 @@
 //! whatever comes back.
 
 use super::server::{Server, ok, to};
-use super::{ask, granting, named, outcome, requests};
+use super::{ask, granting, named, outcome, reaching, requests};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use support::guests;
@@ -183,6 +183,36 @@ fn a_missing_secret_sends_nothing() {
 fn a_policy_that_comes_with_a_tool_gets_a_secret_only_where_it_is_named() {
     let server = Server::saying(ok("", b""));
     let home = home(&server, "file = \"key\"");
+    make_tool_folder(&home, &server, "failed");
+    let ran = home.run(&["tool", "test"]);
+    assert!(ran.code == Some(1) && ran.stderr.contains("came with the tool and gets no secret"), "{ran:?}");
+    assert!(ran.stdout.contains("the policy came with the tool: read it, then give it with --policy FILE"));
+    assert!(!format!("{ran:?}").contains("in the configuration"), "{ran:?}");
+    assert!(server.asked().is_empty(), "{ran:?}");
+    let given = home.run(&["tool", "test", "--policy", "policies"]);
+    assert!(!given.stderr.contains("gets no secret"), "{given:?}");
+    assert_eq!(server.asked()[0].header("authorization"), Some(SECRET), "{given:?}");
+}
+
+#[test]
+fn a_policy_that_comes_with_a_tool_reaches_a_private_host_only_where_it_is_named() {
+    let server = Server::saying(ok("", b""));
+    let home = reaching(&server);
+    make_tool_folder(&home, &server, "network_denied");
+    let ran = home.run(&["tool", "test"]);
+    assert!(
+        ran.code == Some(0) && ran.stderr.contains("no host of [network] allowed_private_hosts"),
+        "{ran:?}"
+    );
+    assert!(server.asked().is_empty(), "{ran:?}");
+    let given = home.run(&["tool", "test", "--policy", "policies"]);
+    assert!(!given.stderr.contains("came with the tool"), "{given:?}");
+    assert_eq!(server.asked().len(), 1, "{given:?}");
+}
+
+/// The folder of a tool that asks this server, beside the policies of the home, with one case that
+/// expects this error.
+fn make_tool_folder(home: &Home, server: &Server, error: &str) {
     let built = home.dir().join("target/wasm32-wasip2/release");
     let cases = home.dir().join("cases");
     for folder in [&built, &cases] {
@@ -191,16 +221,10 @@ fn a_policy_that_comes_with_a_tool_gets_a_secret_only_where_it_is_named() {
     std::fs::write(home.dir().join("Cargo.toml"), "[package]\nname = \"network\"\n").expect("writable");
     std::fs::copy(guests::path("network"), built.join("network.wasm")).expect("writable");
     let case = format!(
-        r#"{{ "arguments": {{ "url": {:?} }}, "expect": {{ "error": "network_denied" }} }}"#,
+        r#"{{ "arguments": {{ "url": {:?} }}, "expect": {{ "error": {error:?} }} }}"#,
         server.url("/")
     );
     std::fs::write(cases.join("a.json"), case).expect("writable");
-    let ran = home.run(&["tool", "test"]);
-    assert!(ran.code == Some(0) && ran.stderr.contains("came with the tool and gets no secret"), "{ran:?}");
-    assert!(server.asked().is_empty(), "{ran:?}");
-    let given = home.run(&["tool", "test", "--policy", "policies"]);
-    assert!(!given.stderr.contains("gets no secret"), "{given:?}");
-    assert_eq!(server.asked()[0].header("authorization"), Some(SECRET), "{given:?}");
 }
 
 /// Before anybody calls the tool: what is wrong with its secret, and what mends it.

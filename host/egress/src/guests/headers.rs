@@ -49,7 +49,7 @@ impl RequestHeaders {
     pub(super) fn new(
         said: &Headers,
         with_secrets: &BTreeMap<String, String>,
-        secrets: &BTreeMap<String, Option<Secret>>,
+        secrets: &BTreeMap<String, Result<Secret, String>>,
     ) -> Result<Self, HttpFailure> {
         let denied = |said: String| HttpFailure::new(FailureKind::Denied, said);
         let bytes: usize = said.iter().map(|(name, value)| name.len() + value.len()).sum();
@@ -77,11 +77,11 @@ impl RequestHeaders {
         }
         let mut sent = Vec::new();
         for (header, name) in with_secrets {
-            let secret = secrets.get(name).and_then(Option::as_ref).ok_or_else(|| {
-                let mend = match secrets.contains_key(name) {
-                    true => "`cofferdam doctor` says why".to_owned(),
-                    false => format!("name it in the configuration: [secrets.{name}] file = \"…\""),
-                };
+            let secret = match secrets.get(name) {
+                Some(known) => known.as_ref().map_err(String::clone),
+                None => Err(format!("name it in the configuration: [secrets.{name}] file = \"…\"")),
+            };
+            let secret = secret.map_err(|mend| {
                 denied(format!(
                     "the secret {name} of the header {header} is missing, so nothing was sent; {mend}"
                 ))
@@ -180,7 +180,7 @@ mod tests {
         let none = RequestHeaders::new(&said, &BTreeMap::new(), &BTreeMap::new()).expect("sound");
         assert_eq!(names(none), ["accept", "accept-encoding", "if-range", "range", "request-range"]);
         let with = BTreeMap::from([("x-key".to_owned(), "KEY".to_owned())]);
-        let secrets = BTreeMap::from([("KEY".to_owned(), Some(Secret::new("tOk-en-12")))]);
+        let secrets = BTreeMap::from([("KEY".to_owned(), Ok(Secret::new("tOk-en-12")))]);
         let some = RequestHeaders::new(&said, &with, &secrets).expect("sound");
         assert_eq!(names(some), ["accept", "accept-encoding", "x-key"]);
     }
@@ -212,7 +212,7 @@ mod tests {
             .map(|name| (name.to_owned(), ByteBuf::from("mine")))
             .into();
         let with = BTreeMap::from([("x-key".to_owned(), "KEY".to_owned())]);
-        let secrets = BTreeMap::from([("KEY".to_owned(), Some(Secret::new("tOk-en-12")))]);
+        let secrets = BTreeMap::from([("KEY".to_owned(), Ok(Secret::new("tOk-en-12")))]);
         let headers = RequestHeaders::new(&said, &with, &secrets).expect("sound").map();
         let mut names: Vec<&str> = headers.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
@@ -223,12 +223,12 @@ mod tests {
     #[test]
     fn a_missing_secret_is_to_be_named_only_where_it_is_not() {
         let with = BTreeMap::from([("x-key".to_owned(), "KEY".to_owned())]);
-        let said = |secrets: &BTreeMap<String, Option<Secret>>| {
+        let said = |secrets: &BTreeMap<String, Result<Secret, String>>| {
             RequestHeaders::new(&Headers::new(), &with, secrets).err().expect("nothing is sent").message
         };
         assert!(said(&BTreeMap::new()).ends_with("[secrets.KEY] file = \"…\""));
-        let unreadable = said(&BTreeMap::from([("KEY".to_owned(), None)]));
-        assert!(unreadable.ends_with("so nothing was sent; `cofferdam doctor` says why"), "{unreadable}");
+        let unreadable = said(&BTreeMap::from([("KEY".to_owned(), Err("look why".to_owned()))]));
+        assert!(unreadable.ends_with("so nothing was sent; look why"), "{unreadable}");
     }
 
     #[test]

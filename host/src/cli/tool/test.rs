@@ -8,7 +8,7 @@ use super::super::{Exit, Output, call, runtime, spell_path, tell};
 use super::case::read_all;
 use super::places::{TrialFolders, workspace_from_flags};
 use super::printed;
-use crate::config::Config;
+use crate::config::{Config, SecretSource};
 use crate::gateway::Gateway;
 use crate::gateway::candidate::Candidate;
 use anyhow::{Context, bail};
@@ -66,7 +66,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     if !problems.is_empty() {
         return report_unloadable(&problems, arguments);
     }
-    let config = withhold_secrets(config, arguments, &policy);
+    let config = withhold_network(config, arguments, &policy);
     // One for all cases: a signal between two calls ends no call, and the process no more.
     let signals = runtime()?;
     let stop = signals.block_on(async { cancelled_by_signals() })?;
@@ -105,17 +105,23 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
 }
 
 /// The configuration that cases run with. A policy that nobody named came with the tool, perhaps
-/// from a stranger, and gets no secret of the person who tests it.
-fn withhold_secrets(config: &Config, arguments: &Arguments, policy: &ToolPolicy) -> Config {
+/// from a stranger, and gets no secret and no private host of the person who tests it.
+fn withhold_network(config: &Config, arguments: &Arguments, policy: &ToolPolicy) -> Config {
     let mut config = config.clone();
-    if arguments.policy.is_none() {
-        if policy.grants.network.iter().any(|network| !network.headers.is_empty()) {
-            tell(
-                "the policy came with the tool and gets no secret, so each that it asks for is told as \
-                 missing; name it to give it those of your configuration: --policy P",
-            );
-        }
-        config.network.secrets.clear();
+    if arguments.policy.is_some() {
+        return config;
+    }
+    let network = policy.grants.network.as_ref();
+    let secrets = network.into_iter().flat_map(|network| network.headers.values());
+    config.network.secrets = secrets.map(|name| (name.clone(), SecretSource::Withheld)).collect();
+    let mut hosts = std::mem::take(&mut config.network.private_hosts).into_iter();
+    let asks_host = network.is_some_and(|network| hosts.any(|host| network.allows(host.host(), host.port())));
+    if asks_host || !config.network.secrets.is_empty() {
+        tell(
+            "the policy came with the tool and gets no secret and no host of [network] allowed_private_hosts, \
+             so what needs one is refused; read the policy, then give it those of your configuration: \
+             --policy FILE",
+        );
     }
     config
 }

@@ -52,6 +52,23 @@ fn the_workspace_holds_what_its_configuration_says() {
 }
 
 #[test]
+fn a_call_makes_so_many_directories_and_leaves_none_where_it_wants_more() {
+    let home = hostile();
+    let write = |depth: usize| -> [String; 3] {
+        ["behaviour=write_bytes".into(), format!("path=/shared{}/a", "/d".repeat(depth)), "bytes=1".into()]
+    };
+    let over = write(81);
+    let says =
+        "one call may make 80 directories; make the rest in another call, or raise changes in the policy";
+    refused(&home, &over.each_ref().map(String::as_str), "quota_exceeded", says);
+    assert!(!home.host("/shared/d").exists());
+    // What is there is not made.
+    for fits in [write(80), write(160)] {
+        assert_eq!(answered(&home, &fits.each_ref().map(String::as_str))["bytes"], 1);
+    }
+}
+
+#[test]
 fn a_turn_writes_what_its_configuration_says() {
     let home = hostile().config("[turns]\nwritten_bytes = \"1 MiB\"\n");
     over(

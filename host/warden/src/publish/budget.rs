@@ -8,6 +8,10 @@ use cofferdam_policy::GuestPath;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+/// Directories that a call may make beyond one for each of its changes: they cost none of the
+/// workspace's bytes, and one path may need thousands.
+const FOLDERS_MADE_MAX: u32 = 64;
+
 impl StopReason {
     /// The error for the file that was being written.
     pub(super) fn error(self, path: &GuestPath) -> PublishError {
@@ -27,8 +31,8 @@ pub(crate) struct TurnShare {
     pub left: u64,
 }
 
-/// The share of one call: bytes that it may stage and changes that it may plan in all, and its stop
-/// check.
+/// The share of one call: bytes that it may stage, changes that it may plan and directories that
+/// may be made for these in all, and its stop check.
 ///
 /// Discarded bytes stay spent, so that a loop of staging and dropping ends too.
 pub(crate) struct CallBudget {
@@ -40,6 +44,8 @@ pub(crate) struct CallBudget {
     pub(crate) made: BTreeSet<GuestPath>,
     spent: AtomicU64,
     changes: AtomicU32,
+    /// Directories that are made for it.
+    folders: AtomicU32,
     /// Files, renames and removals that it may plan.
     pub(crate) changes_max: u32,
     stop: Box<dyn Fn() -> Option<StopReason> + Send + Sync>,
@@ -52,9 +58,16 @@ impl CallBudget {
         limit: ByteSize,
         stop: impl Fn() -> Option<StopReason> + Send + Sync + 'static,
     ) -> Self {
-        let (spent, changes) = (AtomicU64::new(0), AtomicU32::new(0));
-        let changes_max = Limits::DEFAULT.changes;
-        Self { limit, turn: None, made: BTreeSet::new(), spent, changes, changes_max, stop: Box::new(stop) }
+        Self {
+            limit,
+            turn: None,
+            made: BTreeSet::new(),
+            spent: AtomicU64::new(0),
+            changes: AtomicU32::new(0),
+            folders: AtomicU32::new(0),
+            changes_max: Limits::DEFAULT.changes,
+            stop: Box::new(stop),
+        }
     }
 
     /// What is to be done about a file at `path` where `wanted` is asked for.
@@ -79,10 +92,21 @@ impl CallBudget {
 
     /// Takes one change of the share.
     pub(super) fn take_change(&self, path: &GuestPath) -> Result<(), PublishError> {
-        let one_more = |n: u32| (n < self.changes_max).then_some(n + 1);
-        let taken = self.changes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
-        let refused = |_| PublishError::ChangeCount { path: path.clone(), limit: self.changes_max };
-        taken.map(drop).map_err(refused)
+        let limit = self.changes_max;
+        let refused = || PublishError::ChangeCount { path: path.clone(), limit };
+        take_one_more(&self.changes, limit).ok_or_else(refused)
+    }
+
+    /// Takes one directory of the share, which a change of `path` needs.
+    pub(super) fn take_folder(&self, path: &GuestPath) -> Result<(), PublishError> {
+        let limit = self.changes_max.saturating_add(FOLDERS_MADE_MAX);
+        let refused = || PublishError::FolderCount { path: path.clone(), limit };
+        take_one_more(&self.folders, limit).ok_or_else(refused)
+    }
+
+    /// A directory that was taken is not there: it was not made, or is removed again.
+    pub(super) fn give_folder_back(&self) {
+        self.folders.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Takes `bytes` of the share, all or nothing.
@@ -97,4 +121,10 @@ impl CallBudget {
             _ => PublishError::CallQuota { path: path(), limit: self.limit },
         })
     }
+}
+
+/// Counts one more, unless there are so many.
+fn take_one_more(taken: &AtomicU32, most: u32) -> Option<()> {
+    let one_more = |n: u32| (n < most).then_some(n + 1);
+    taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).ok().map(drop)
 }

@@ -63,6 +63,11 @@ pub enum PublishError {
         "{path}: one call may rename or remove {limit} names; do the rest in another call, or name their directory"
     )]
     NameCount { path: GuestPath, limit: usize },
+    /// The call has made its number of directories.
+    #[error(
+        "{path}: one call may make {limit} directories; make the rest in another call, or raise changes in the policy"
+    )]
+    FolderCount { path: GuestPath, limit: u32 },
     /// The workspace is full.
     #[error("{path}: the workspace may hold {limit}; delete files, or raise workspace.max_bytes")]
     WorkspaceQuota { path: GuestPath, limit: ByteSize },
@@ -185,6 +190,7 @@ impl PublishError {
             | Self::ChangeCount { .. }
             | Self::StagedCount { .. }
             | Self::NameCount { .. }
+            | Self::FolderCount { .. }
             | Self::WorkspaceQuota { .. } => ErrorCode::QuotaExceeded,
             Self::NoSpace { .. } => ErrorCode::NoSpace,
             Self::WriteFailed { .. }

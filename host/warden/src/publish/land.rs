@@ -103,12 +103,14 @@ impl SealedFile {
     /// Publishes the file. On an error its name is as it was, and so are the directories, unless it
     /// is [`PublishError::DurabilityUnknown`].
     pub(super) fn land(mut self) -> Result<(), PublishError> {
-        let (mount, umask) = (Arc::clone(&self.place.mount), self.place.workspace.umask);
+        let (mount, budget) = (Arc::clone(&self.place.mount), Arc::clone(&self.place.budget));
+        let umask = self.place.workspace.umask;
         for _ in 0..TRIES_MAX {
             // Before the directory is held, with which nobody waits for another program, or reads a
             // large file.
             let Some(held) = self.hold_old()? else { continue };
-            let Some(parent) = parents::open_or_make(&mount, &self.place.path, umask)? else { continue };
+            let parent = parents::open_or_make(&mount, &self.place.path, umask, &budget)?;
+            let Some(parent) = parent else { continue };
             if let Some(freed) = self.place_in(&parent.dir, &held)? {
                 drop(held);
                 self.reservation.land(freed);

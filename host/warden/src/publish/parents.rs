@@ -3,10 +3,11 @@
 //!
 //! A directory that was made is durable before anything lies in it, and before another publish of
 //! this process can find it: otherwise a file could be reported durable in a directory that is not.
-//! It is not unmade while another publish of this process is about to use it. (Two processes that
-//! make the same directory at the same moment both sync it; one that finds its directory unmade
-//! makes it again.)
+//! It counts against the call's share, and is not unmade while another publish of this process is
+//! about to use it. (Two processes that make the same directory at the same moment both sync it;
+//! one that finds its directory unmade makes it again.)
 
+use super::budget::CallBudget;
 use super::error::PublishError;
 use super::resolve;
 use super::temp::StagingFolder;
@@ -40,14 +41,18 @@ pub(super) fn open_or_make<'a>(
     mount: &'a StagingFolder,
     path: &GuestPath,
     umask: Mode,
+    budget: &'a CallBudget,
 ) -> Result<Option<Parent<'a>>, PublishError> {
     let (parent, _) = resolve::split(path);
     let nobody_makes = mount.making.read().unwrap_or_else(PoisonError::into_inner);
     match resolve::directory(&mount.dir, parent.as_bytes()) {
-        Ok(dir) => Ok(Some(Parent { dir, _nobody_makes: nobody_makes, made: MadeFolders::new(mount) })),
+        Ok(dir) => {
+            let made = MadeFolders::new(mount, budget);
+            Ok(Some(Parent { dir, _nobody_makes: nobody_makes, made }))
+        }
         Err(Errno::NOENT) => {
             drop(nobody_makes);
-            make(mount, path, parent, Mode::from_raw_mode(0o777) - umask)
+            make((mount, budget), path, parent, Mode::from_raw_mode(0o777) - umask)
         }
         Err(errno) => Err(resolve::explain(&mount.dir, path, errno)),
     }
@@ -55,13 +60,13 @@ pub(super) fn open_or_make<'a>(
 
 /// Walks down from the mount, one name at a time, making what is missing.
 fn make<'a>(
-    mount: &'a StagingFolder,
+    (mount, budget): (&'a StagingFolder, &'a CallBudget),
     path: &GuestPath,
     parent: &str,
     mode: Mode,
 ) -> Result<Option<Parent<'a>>, PublishError> {
     // Declared before the lock is taken, so that it is dropped after the lock is let go.
-    let mut made = MadeFolders::new(mount);
+    let mut made = MadeFolders::new(mount, budget);
     let alone = mount.making.write().unwrap_or_else(PoisonError::into_inner);
     let failed = |errno| resolve::explain(&mount.dir, path, errno);
     let mut dir = resolve::directory(&mount.dir, b"").map_err(failed)?;
@@ -73,7 +78,8 @@ fn make<'a>(
                 if made.names.is_empty() {
                     made.base = Some(resolve::directory(&dir, b"").map_err(failed)?);
                 }
-                match mkdirat(&dir, name, mode) {
+                budget.take_folder(path)?;
+                match mkdirat(&dir, name, mode).inspect_err(|_| budget.give_folder_back()) {
                     Ok(()) => made.names.push(name.to_owned()),
                     // Somebody else made it and keeps it; whether they synced it yet is unknown.
                     Err(Errno::EXIST) => made.names.clear(),
@@ -98,13 +104,15 @@ fn make<'a>(
 /// Directories made for one file, each in the one before, the first in `base`.
 struct MadeFolders<'a> {
     mount: &'a StagingFolder,
+    /// What they are taken of.
+    budget: &'a CallBudget,
     base: Option<OwnedFd>,
     names: Vec<String>,
 }
 
 impl<'a> MadeFolders<'a> {
-    fn new(mount: &'a StagingFolder) -> Self {
-        Self { mount, base: None, names: Vec::new() }
+    fn new(mount: &'a StagingFolder, budget: &'a CallBudget) -> Self {
+        Self { mount, budget, base: None, names: Vec::new() }
     }
 }
 
@@ -121,6 +129,7 @@ impl Drop for MadeFolders<'_> {
             if unlinkat(dir, name, AtFlags::REMOVEDIR).is_err() {
                 return;
             }
+            self.budget.give_folder_back();
         }
     }
 }

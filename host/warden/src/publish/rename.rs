@@ -172,9 +172,9 @@ impl PlannedRename {
         for _ in 0..TRIES_MAX {
             // Before the directory is held, with which nobody waits for another program.
             let Some(held) = self.hold()? else { continue };
-            let Some(target) = parents::open_or_make(&self.to, &self.target, self.workspace.umask)? else {
-                continue;
-            };
+            let umask = self.workspace.umask;
+            let target = parents::open_or_make(&self.to, &self.target, umask, &self.budget)?;
+            let Some(target) = target else { continue };
             let source = self.check_still_there()?;
             if let Some(freed) = self.place(&source, &target.dir, &held)? {
                 drop(held);

@@ -110,15 +110,14 @@ fn directories_made_in_vain_are_removed_and_others_stay() {
         // A name that no filesystem takes fails after its parents were made.
         let sealed = room.seal("/shared/there/made/too/x", CreateNew, b"x").unwrap();
         let before = room.tree();
-        let mount = room.workspace.mount_of(sealed.path()).unwrap();
-        let parent =
-            super::super::parents::open_or_make(mount, sealed.path(), Mode::empty()).unwrap().unwrap();
+        let (mount, share) = (room.workspace.mount_of(sealed.path()).unwrap(), budget());
+        let make = || super::super::parents::open_or_make(mount, sealed.path(), Mode::empty(), &share);
+        let parent = make().unwrap().unwrap();
         assert!(room.host("/shared/there/made/too").is_dir());
         drop(parent);
         assert_eq!(room.tree(), before);
 
-        let parent =
-            super::super::parents::open_or_make(mount, sealed.path(), Mode::empty()).unwrap().unwrap();
+        let parent = make().unwrap().unwrap();
         fs::write(room.host("/shared/there/made/somebody-elses"), "").unwrap();
         drop(parent);
         assert!(!room.host("/shared/there/made/too").exists());

@@ -1,7 +1,7 @@
 //! The share of a call, the workspace's quota, and the stop of a call.
 
 use super::*;
-use crate::publish::walk;
+use crate::publish::{parents, walk};
 use crate::stop::StopReason;
 use Disposition::{CreateNew, Replace};
 use rustix::fs::{CWD, mkfifoat};
@@ -61,6 +61,38 @@ fn a_call_stages_a_bounded_number_of_files() {
     assert_eq!(error.code(), ErrorCode::QuotaExceeded);
     drop(held);
     room.save("/tmp/next-call", CreateNew, b"works").unwrap();
+}
+
+#[test]
+fn directories_that_a_call_makes_count_together_and_those_that_are_taken_back_do_not() {
+    let room = Room::new(StagingMethod::Unnamed);
+    let mut share = CallBudget::new(ByteSize::kib(1), || None);
+    share.changes_max = 3;
+    let share = Arc::new(share);
+    let below = |mount: &str, depth| path(&format!("{mount}{}/file", "/d".repeat(depth)));
+    let mount = room.workspace.mount_of(&path("/tmp/x")).unwrap();
+    for _ in 0..3 {
+        let made = parents::open_or_make(mount, &below("/tmp", 67), Mode::empty(), &share);
+        assert!(made.unwrap().is_some());
+    }
+    assert_eq!(fs::read_dir(room.host("/tmp")).unwrap().count(), 0);
+    let write = |at: &GuestPath| {
+        let staged = room.workspace.stage(at, CreateNew, &share).unwrap();
+        PlannedChange::Write(staged.seal().unwrap())
+    };
+    // What is there costs nothing.
+    room.workspace.publish(vec![write(&below("/shared", 40)), write(&path("/shared/d/other"))]).unwrap();
+    let failure = room.workspace.publish(vec![write(&below("/tmp", 28))]).unwrap_err();
+    assert_eq!(failure.code(), ErrorCode::QuotaExceeded);
+    let said =
+        "one call may make 67 directories; make the rest in another call, or raise changes in the policy";
+    assert!(failure.to_string().contains(said), "{failure}");
+    assert_eq!(fs::read_dir(room.host("/tmp")).unwrap().count(), 0);
+    // Another call has a share of its own; a rename takes of it as a new file does.
+    room.rename("/shared/d/other", below("/tmp", 80).as_str(), CreateNew).unwrap();
+    let error = room.rename(below("/tmp", 80).as_str(), below("/vault", 81).as_str(), CreateNew).unwrap_err();
+    assert_eq!(error.code, ErrorCode::QuotaExceeded);
+    assert_eq!(fs::read_dir(room.host("/vault")).unwrap().count(), 0);
 }
 
 #[test]

@@ -90,7 +90,8 @@ fn one_publishers_failure_does_not_pull_the_directory_from_under_another() {
         scope.spawn(|| {
             // What a publish that fails does: makes the directories, then takes them back.
             while disturbance.goes_on() {
-                drop(super::super::parents::open_or_make(mount, &path("/tmp/a/b/c"), Mode::empty()));
+                let share = budget();
+                drop(super::super::parents::open_or_make(mount, &path("/tmp/a/b/c"), Mode::empty(), &share));
             }
         });
         let _end = disturbance.guard();

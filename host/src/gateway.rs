@@ -42,7 +42,7 @@ use components::sources;
 pub use components::{component_bytes, open_fetched, open_fetched_for_writing};
 pub use isolation::{ReadScope, confine, own_folder};
 pub use lock::{LOCK_WAIT_MAX, ServeLock, note_file};
-pub use node::cluster_node;
+pub use node::{cluster_node, existing_node};
 pub use ready::{PreparePurpose, look, review, try_tools};
 pub use reload::ReloadError;
 pub use replaying::policy_now;

@@ -16,22 +16,41 @@ const FILE_NAME: &str = "state.id";
 /// # Errors
 /// [`GatewayError::State`].
 pub fn cluster_node(config: &Config) -> Result<ClusterNode, GatewayError> {
-    let file = config.state_dir.join(FILE_NAME);
     let state = match config.store.location {
         StoreLocation::Sqlite(_) => String::new(),
         StoreLocation::Postgres(_) => {
+            let file = config.state_dir.join(FILE_NAME);
             make_private(&config.state_dir)?;
             let named = read_or_make(&file, &config.state_dir);
             named.map_err(|cause| unusable(&file, cause))?
         }
     };
-    Ok(ClusterNode { name: config.store.node.clone(), lease: config.store.lease, state })
+    Ok(this_node(config, state))
+}
+
+/// The same for who only looks: where the state folder has no name yet, none is made.
+///
+/// # Errors
+/// When that cannot be read.
+pub fn existing_node(config: &Config) -> io::Result<ClusterNode> {
+    let state = read_name(&config.state_dir.join(FILE_NAME))?;
+    Ok(this_node(config, state.unwrap_or_default()))
+}
+
+fn this_node(config: &Config, state: String) -> ClusterNode {
+    ClusterNode { name: config.store.node.clone(), lease: config.store.lease, state }
+}
+
+fn read_name(file: &Path) -> io::Result<Option<String>> {
+    match fs::read_to_string(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(|name| Some(name.trim().to_owned())),
+    }
 }
 
 fn read_or_make(file: &Path, dir: &Path) -> io::Result<String> {
-    match fs::read_to_string(file) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        read => return read.map(|name| name.trim().to_owned()),
+    if let Some(name) = read_name(file)? {
+        return Ok(name);
     }
     let mut temp = tempfile::NamedTempFile::new_in(dir)?;
     writeln!(temp, "{}", new_name()?)?;

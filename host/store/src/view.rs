@@ -1,7 +1,7 @@
 //! The database for those who only look: opened for reading, also beside a `serve` that writes, and
 //! never made.
 
-use super::cluster::{NodeRow, load_heads};
+use super::cluster::{ClusterNode, NodeRow, load_heads};
 use super::homes::{self, AwayHome};
 use super::location::StoreLocation;
 use super::postgres::schema as postgres_schema;
@@ -139,6 +139,11 @@ impl DatabaseView {
     /// The nodes that are there, by name; none in SQLite, and in tables of before there were nodes.
     pub fn nodes(&self) -> Result<Vec<NodeRow>> {
         self.read_of_nodes(lease::nodes)
+    }
+
+    /// A node that is there and has another state folder than this one, which cannot join then.
+    pub fn find_stranger(&self, node: &ClusterNode) -> Result<Option<String>> {
+        self.read_of_nodes(|tx| lease::find_stranger(tx, node))
     }
 
     /// The nodes that are not there and have files of people or of open runs, whose messages and

@@ -460,7 +460,13 @@ async fn one_name_is_of_one_node_and_all_have_one_state_folder() -> anyhow::Resu
     world.says("polling as ")?;
     node(&world, "a")?.gives_up(PATIENCE, "another cofferdam serve uses ")?;
     let elsewhere = World::stopped(fit).await?;
-    node(&elsewhere, "b")?.gives_up(PATIENCE, "node \"a\" has another state folder")?;
+    let other_folder = "node \"a\" has another state folder";
+    node(&elsewhere, "b")?.gives_up(PATIENCE, other_folder)?;
+    for (home, tells) in [(&elsewhere.home, true), (&world.home, false)] {
+        let mut doctor = home.command(&["doctor", "--offline"]);
+        let told: Ran = doctor.env("COFFERDAM_CLUSTER_NODE", "b").output()?.into();
+        assert_eq!(told.stdout.contains(other_folder), tells, "{told:?}");
+    }
     assert_eq!(nodes(&world), [("a".to_owned(), 2)], "who is refused leaves nothing");
     world.ask(Incoming::private(ANN).text("/file_info path=/shared")).await?;
     world.end(1)

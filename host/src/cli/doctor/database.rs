@@ -4,6 +4,7 @@
 use super::finding::{DoctorFinding, shell};
 use super::places::{is_own_folder, name_other_place};
 use crate::config::Config;
+use crate::gateway;
 use cofferdam_store::{DatabaseView, FILE_NAME, StoreError, StoreLocation, WaitingCounts};
 use serde::Serialize;
 use std::fmt;
@@ -65,6 +66,7 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> Option
     };
     let (sound, waiting) = (damage.is_none(), look.count_waiting().ok().filter(|_| version == known));
     findings.extend(damage.map(|said| damaged(config, &said)));
+    findings.extend(look_elsewhere(config, &look));
     Some(Database { version: Some(version), sound, waiting, serves: who_serves(&look), ..database })
 }
 
@@ -72,6 +74,16 @@ pub(super) fn look(config: &Config, findings: &mut Vec<DoctorFinding>) -> Option
 fn who_serves(look: &DatabaseView) -> Option<String> {
     let nodes: Vec<String> = look.nodes().ok()?.into_iter().map(|node| node.who).collect();
     (!nodes.is_empty()).then(|| nodes.join("; "))
+}
+
+/// Whether a node that is there has another state folder, where files that wait with replies lie:
+/// `serve` does not start beside it.
+fn look_elsewhere(config: &Config, look: &DatabaseView) -> Option<DoctorFinding> {
+    let node = gateway::existing_node(config).ok()?;
+    let stranger = look.find_stranger(&node).ok()??;
+    let what = format!("node {stranger:?} has another state folder, so serve does not start here");
+    let mend = "[state] dir = the folder of that node, on a filesystem that all nodes see, or another [store] schema";
+    Some(DoctorFinding::problem("database", what, mend))
 }
 
 fn closed(config: &Config, error: &StoreError) -> DoctorFinding {

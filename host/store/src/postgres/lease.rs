@@ -243,6 +243,14 @@ pub(crate) fn nodes(tx: &Tx<'_>) -> Result<Vec<NodeRow>> {
     Ok(nodes)
 }
 
+/// A node that is there and has another state folder than this one.
+pub(crate) fn find_stranger(tx: &Tx<'_>, node: &ClusterNode) -> Result<Option<String>> {
+    let stranger = format!(
+        "SELECT name FROM node WHERE state <> ?1 AND name <> ?2 AND until > {NOW} ORDER BY name LIMIT 1"
+    );
+    tx.query_optional(&stranger, params![node.state, node.name], |row| row.get(0))
+}
+
 /// What came of joining.
 enum Joined {
     /// By the server's clock.
@@ -257,13 +265,10 @@ fn join(tx: &Tx<'_>, lease: &Lease) -> Result<Joined> {
     if found != VERSION {
         return Err(StoreError::Newer { found, known: VERSION });
     }
-    let ClusterNode { name, state, .. } = &lease.node;
-    let stranger = format!(
-        "SELECT name FROM node WHERE state <> ?1 AND name <> ?2 AND until > {NOW} ORDER BY name LIMIT 1"
-    );
-    if let Some(stranger) = tx.query_optional(&stranger, params![state, name], |row| row.get(0))? {
+    if let Some(stranger) = find_stranger(tx, &lease.node)? {
         return Err(StoreError::OtherState(stranger));
     }
+    let name = &lease.node.name;
     let has_home = i64::from(tx.home().is_some());
     let other = format!(
         "SELECT name FROM node WHERE has_home <> ?1 AND name <> ?2 AND until > {NOW} ORDER BY name LIMIT 1"
@@ -288,7 +293,7 @@ fn join(tx: &Tx<'_>, lease: &Lease) -> Result<Joined> {
     let insert = format!(
         "INSERT INTO node (name, holder, who, state, has_home, until) VALUES (?1, ?2, ?3, ?4, ?5, {WRITTEN_AT} + ?6)"
     );
-    let row = params![name, lease.own.holder, this_process(), state, has_home, lease.length()];
+    let row = params![name, lease.own.holder, this_process(), lease.node.state, has_home, lease.length()];
     tx.run(&insert, row)?;
     tx.query_row(&format!("SELECT {NOW}"), params![], |row| row.get(0)).map(Joined::At)
 }

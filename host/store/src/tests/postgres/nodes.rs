@@ -37,6 +37,10 @@ async fn nodes_share_the_store_and_one_who_wants_it_alone_is_refused_or_waits_fo
     let stranger = Store::open(location).expect("a store");
     let elsewhere = ClusterNode { state: "other".to_owned(), ..node("d") };
     assert!(said(stranger.join(&elsewhere)).contains("node \"b\" has another state folder"));
+    for (node, stranger) in [(elsewhere, Some("b")), (node("d"), None)] {
+        let seen = look(|| DatabaseView::open(location)?.expect("tables").find_stranger(&node));
+        assert_eq!(seen.expect("read").as_deref(), stranger);
+    }
     b.leave().expect("it is there");
     let alone = Store::open_alone(location, &node("a")).expect("nobody is there");
     assert!(said(join(location, "b")).contains("another serve uses the store"));

@@ -137,7 +137,8 @@ impl CallThreads {
     /// Runs `work` for a session on a thread and waits for its answer, from its start on for
     /// `deadline` and a grace at most.
     ///
-    /// `work` must ask [`Handover::commit`] before it changes anything.
+    /// `work` must ask [`Handover::commit`] before it changes anything. Where the caller drops
+    /// this, what no thread has taken is not run, and what runs goes to its own end.
     ///
     /// # Errors
     /// `tool_unavailable` when too many calls wait or are stuck, `timed_out` when the thread does

@@ -284,3 +284,32 @@ fn what_nobody_waits_for_is_not_run() {
     });
     assert!(told.recv().is_err());
 }
+
+#[test]
+fn a_call_whose_caller_is_gone_goes_to_its_end_and_gives_thread_and_place_back() {
+    // One thread, and one place for each session.
+    let threads = threads(1);
+    let (begin, begun) = mpsc::channel();
+    let (release, released) = mpsc::channel::<()>();
+    let (tell, told) = mpsc::channel();
+    runtime().block_on(async {
+        let session = one();
+        let mut call = Box::pin(threads.run(&session, LONG, move |handover| {
+            let _ = begin.send(());
+            let _ = released.recv();
+            let _ = tell.send(handover.commit());
+            Ok(())
+        }));
+        tokio::select! {
+            biased;
+            _ = &mut call => unreachable!("it is held"),
+            () = std::future::ready(()) => {}
+        }
+        begun.recv().expect("a thread takes it");
+        drop(call);
+        drop(release);
+        assert_eq!(threads.run(&one(), LONG, |_| Ok(1)).await, Ok(1));
+    });
+    assert_eq!(told.recv(), Ok(true), "what it publishes is in the audit, as its outcome is");
+    assert_eq!(threads.lost.load(Ordering::Acquire), 0);
+}

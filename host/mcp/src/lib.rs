@@ -26,7 +26,7 @@ pub use lines::LINE_BYTES_MAX;
 pub use message::{ID_BYTES_MAX, INITIALIZE_BYTES_MAX, RawArguments, RpcFrame, STRUCTURE_MAX, read};
 pub use requests::REQUESTS_MAX;
 pub use server::{McpServer, ServerParts};
-pub use stdio::serve_stdio;
+pub use stdio::{UNTAKEN_MAX, serve_stdio};
 
 /// The channel's name in audit records.
 pub const CHANNEL: &str = "mcp";

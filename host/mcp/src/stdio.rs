@@ -14,6 +14,7 @@ use rmcp::service::{QuitReason, RoleServer, serve_directly_with_ct};
 use rmcp::transport::Transport;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -22,6 +23,9 @@ use tokio_util::sync::CancellationToken;
 const CALLS_END: Duration = Duration::from_secs(3);
 /// A client that does not read gets so long for what is still to be written.
 const WRITING_ENDS: Duration = Duration::from_secs(1);
+/// Messages for a client that takes none, beside the few that are on their way to it: nothing more
+/// of what it says is read until it has taken some.
+pub const UNTAKEN_MAX: usize = 256;
 
 /// Serves the client until its input ends or `stop` is cancelled. What is under way when its input
 /// ends gets 5 s to be answered.
@@ -41,6 +45,7 @@ pub async fn serve_stdio(
         requests: Requests::new(output, stop.child_token()),
         held: None,
         pending: None,
+        untaken: Arc::default(),
         waits_until: None,
     };
     let serving = serve_directly_with_ct(server.clone(), transport, None, stop);
@@ -60,7 +65,9 @@ struct Stdio {
     held: Option<ClientJsonRpcMessage>,
     /// An answer that is still to be written: the reader who waits for a message may stop waiting.
     pending: Option<Vec<u8>>,
-    /// How long room for it is waited for, where the client has closed its end.
+    /// Each message of the library that waits for room has a clone.
+    untaken: Arc<()>,
+    /// How long room is waited for, where the client has closed its end.
     waits_until: Option<Instant>,
 }
 
@@ -90,6 +97,11 @@ impl Stdio {
                 None
             }
         }
+    }
+
+    /// Whether as many messages wait for room as may.
+    fn is_untaken(&self) -> bool {
+        Arc::strong_count(&self.untaken) > UNTAKEN_MAX
     }
 
     /// Room for an answer; none where the client has closed its end and takes none either. What
@@ -153,18 +165,18 @@ impl Transport<RoleServer> for Stdio {
             _ => None,
         };
         let told = match answered.is_none_or(|id| self.requests.end(id)) {
-            true => Some((line(&message), self.requests.output())),
+            true => Some((line(&message), self.requests.output(), self.untaken.clone())),
             false => None,
         };
         async move {
-            let Some((line, output)) = told else { return Ok(()) };
+            let Some((line, output, _untaken)) = told else { return Ok(()) };
             output.ok_or(io::ErrorKind::BrokenPipe)?.put(line?).await
         }
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            if self.pending.is_some() {
+            if self.pending.is_some() || self.is_untaken() {
                 // Cancelled here, nothing is lost; nobody reads, and nothing is to be said.
                 let Some(room) = self.wait_room().await else {
                     self.requests.end_input();
@@ -207,21 +219,27 @@ mod tests {
     use std::io::Write;
     use tokio::time::timeout;
 
-    /// The library stops waiting for a message whenever it has something else to do.
-    #[tokio::test]
-    async fn refusals_that_nobody_takes_hold_up_no_end_however_often_the_wait_begins_anew() {
+    /// A transport, what its client writes to, and what it would read from.
+    fn stdio() -> (Stdio, File, OwnedFd) {
         let (input, client) = rustix::pipe::pipe().expect("a pipe");
-        let (_unread, output) = rustix::pipe::pipe().expect("a pipe");
+        let (unread, output) = rustix::pipe::pipe().expect("a pipe");
         let (output, _all_written) = Output::new(output).expect("made");
-        let mut stdio = Stdio {
+        let stdio = Stdio {
             input: Input::new(input).expect("made"),
             lines: LineReader::new(LINE_BYTES_MAX),
             requests: Requests::new(output, CancellationToken::new()),
             held: None,
             pending: None,
+            untaken: Arc::default(),
             waits_until: None,
         };
-        let mut client = File::from(client);
+        (stdio, File::from(client), unread)
+    }
+
+    /// The library stops waiting for a message whenever it has something else to do.
+    #[tokio::test]
+    async fn refusals_that_nobody_takes_hold_up_no_end_however_often_the_wait_begins_anew() {
+        let (mut stdio, mut client, _unread) = stdio();
         // More refusals than the pipe and the server hold.
         client.write_all("nonsense\n".repeat(5000).as_bytes()).expect("room");
         drop(client);
@@ -233,5 +251,33 @@ mod tests {
             }
         };
         assert!(timeout(WRITING_ENDS * 10, ends).await.expect("it ends").is_none());
+    }
+
+    #[tokio::test]
+    async fn nothing_more_is_read_of_a_client_until_it_takes_what_waits_for_it() {
+        let (mut stdio, mut client, unread) = stdio();
+        let request = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+        let mut send_many = |stdio: &mut Stdio, count| {
+            for _ in 0..count {
+                // As long as what the pipe holds.
+                let said = ErrorData::internal_error("x".repeat(1 << 16), None);
+                tokio::spawn(stdio.send(ServerJsonRpcMessage::error(said, None)));
+            }
+            client.write_all(request).expect("room");
+        };
+        send_many(&mut stdio, UNTAKEN_MAX - 1);
+        let read = timeout(WRITING_ENDS * 10, stdio.receive()).await.expect("it reads on");
+        assert!(matches!(read, Some(JsonRpcMessage::Request(_))));
+        stdio.requests.end(&rmcp::model::RequestId::Number(1));
+        // Some are on their way, and wait for no room.
+        send_many(&mut stdio, 64);
+        // Each of them has asked for room by then.
+        for _ in 0..2 * UNTAKEN_MAX {
+            tokio::task::yield_now().await;
+        }
+        assert!(timeout(WRITING_ENDS / 10, stdio.receive()).await.is_err(), "so many wait");
+        std::thread::spawn(move || io::copy(&mut File::from(unread), &mut io::sink()));
+        let read = timeout(WRITING_ENDS * 10, stdio.receive()).await.expect("there is room again");
+        assert!(matches!(read, Some(JsonRpcMessage::Request(_))));
     }
 }

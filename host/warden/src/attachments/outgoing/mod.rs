@@ -6,6 +6,7 @@
 //! kept, and removes nothing that a turn or the store still needs.
 
 mod bucket;
+mod held;
 mod name;
 mod place;
 mod source;
@@ -23,9 +24,10 @@ use cofferdam_core::lock::lock;
 use cofferdam_core::message::{Address, OutgoingAttachment};
 use cofferdam_core::text::with_causes;
 use cofferdam_core::tool::{ErrorCode, ToolError};
+use held::{LeftBlobs, Turns};
 use place::BlobFolder;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -77,40 +79,14 @@ pub struct Outgoing {
 
 struct Inner {
     place: BlobFolder,
-    /// Locked from a sweep's first look to its last removal.
+    /// Locked from a sweep's first look at the folder to its last removal there.
+    sweeping: Mutex<()>,
+    /// Every turn that ends waits for it: not locked while a sweep asks the store.
     turns: Mutex<Turns>,
     calls: AtomicU64,
     /// When the bucket was swept last; locked while it is.
     bucket_swept: Mutex<Option<Instant>>,
 }
-
-/// What the turns of this process hold.
-#[derive(Default)]
-struct Turns {
-    /// What each has added, in order, and the call that did.
-    files: HashMap<TurnId, Vec<(u64, OutgoingAttachment)>>,
-    /// Nothing was added since the last sweep, and that left nothing.
-    swept: bool,
-    /// What the last sweep left to other nodes.
-    left: LeftBlobs,
-}
-
-impl Turns {
-    /// Counts the files of a call as a turn's.
-    fn hold<'a>(
-        &mut self,
-        turn: &TurnId,
-        call: u64,
-        files: impl IntoIterator<Item = &'a OutgoingAttachment>,
-    ) {
-        let kept = files.into_iter().map(|file| (call, file.clone()));
-        self.files.entry(turn.clone()).or_default().extend(kept);
-    }
-}
-
-/// Blobs that nobody needed at a sweep, and that were too young to go: when each was written. The
-/// same bytes that come again are written again.
-type LeftBlobs = BTreeMap<String, SystemTime>;
 
 impl Outgoing {
     /// The blobs of the one `serve`: they outlive it. What other processes have left behind is
@@ -139,8 +115,14 @@ impl Outgoing {
     }
 
     fn at(place: BlobFolder, limits: Config) -> Self {
-        let (turns, calls, bucket_swept) = (Mutex::default(), AtomicU64::new(0), Mutex::default());
-        Self { shared: Arc::new(Inner { place, turns, calls, bucket_swept }), bucket: None, limits }
+        let inner = Inner {
+            place,
+            sweeping: Mutex::default(),
+            turns: Mutex::default(),
+            calls: AtomicU64::new(0),
+            bucket_swept: Mutex::default(),
+        };
+        Self { shared: Arc::new(inner), bucket: None, limits }
     }
 
     /// The same in front of a bucket, by which other nodes have what is taken in; a process beside
@@ -228,13 +210,17 @@ impl Outgoing {
     /// Forgets what a turn holds: from here on the store says what is in use. Whether it held
     /// anything.
     pub fn release(&self, turn: &TurnId) -> bool {
-        self.turns().files.remove(turn).is_some()
+        let mut turns = self.turns();
+        let held = turns.files.remove(turn);
+        turns.note_let_go(held.iter().flatten().map(|(_, file)| file));
+        held.is_some()
     }
 
-    /// Removes every blob that no turn of this process holds and that is not among `in_use`, which
-    /// is asked once nothing can be added any more. Without anything added since the last sweep it
-    /// does nothing. What other nodes may have written is as old as it is at `now`, by the clock
-    /// that the nodes share: the machine's may be hours ahead. Blocks on the disk and the bucket.
+    /// Removes every blob that no turn of this process has held since `in_use` was asked, and that
+    /// is not among what that says; no turn waits for its answer. Without anything added since the
+    /// last sweep it does nothing. What other nodes may have written is as old as it is at `now`,
+    /// by the clock that the nodes share: the machine's may be hours ahead. Blocks on the disk and
+    /// the bucket.
     ///
     /// # Errors
     /// What `in_use` says; then nothing is removed.
@@ -269,14 +255,23 @@ impl Outgoing {
         now: SystemTime,
         in_use: impl FnOnce() -> Result<BTreeSet<String>, E>,
     ) -> Result<Option<BucketSweep>, E> {
-        let mut turns = self.turns();
-        if turns.swept {
-            return Ok(None);
+        // Another sweep begins when this one has said what it left.
+        let _sweeping = lock(&self.shared.sweeping);
+        {
+            let mut turns = self.turns();
+            if turns.swept {
+                return Ok(None);
+            }
+            turns.let_go = Some(BTreeSet::new());
         }
-        let mut kept = in_use()?;
+        let in_use = in_use();
+        let mut turns = self.turns();
+        let let_go = turns.let_go.take().unwrap_or_default();
+        let mut kept = in_use?;
+        kept.extend(let_go);
         kept.extend(turns.files.values().flatten().map(|(_, held)| held.sha256.clone()));
         let mut left = LeftBlobs::new();
-        // Still locked: another sweep begins when this one has said what it left.
+        // Still locked: nothing is added meanwhile.
         turns.swept = !self.shared.place.remove_all_but(&kept, now, &mut left);
         let Some(bucket) = self.own_bucket().cloned() else {
             turns.left = left;
@@ -371,6 +366,7 @@ impl Drop for Addition {
             return;
         }
         let mut turns = self.outgoing.turns();
+        turns.note_let_go(self.files.iter().map(|(_, file)| file));
         if let Some(held) = turns.files.get_mut(&self.turn) {
             held.retain(|(call, _)| *call != self.call);
             if held.is_empty() {

@@ -264,26 +264,30 @@ fn a_sweep_that_begins_during_another_looks_at_what_that_left() {
     assert!(f.names().is_empty(), "{:?}", f.names());
 }
 
-/// The sweep has asked what is in use before the store keeps a reply; then its turn lets go.
+/// The store answers the sweep before it keeps a reply; then its turn lets go, and waits for no
+/// sweep.
 #[test]
 fn what_a_turn_hands_over_during_a_sweep_stays() {
     let f = Fixture::new();
-    let blob = f.add(&turn(1), &[("a", "x")]).expect("taken").remove(0).sha256;
+    f.add(&turn(1), &[("a", "x")]).expect("taken");
+    let mut dropped = f.outgoing.addition(&turn(2));
+    dropped.take(vec![f.source("b", "y")], &|| Ok(())).expect("taken");
     let again = f.outgoing.clone();
-    let mut released = None;
     let swept = f.outgoing.sweep(now(), || {
-        let release = std::thread::spawn(move || again.release(&turn(1)));
-        // It has ended if it does not wait for the sweep.
-        let asked = std::time::Instant::now();
-        while !release.is_finished() && asked.elapsed() < std::time::Duration::from_millis(100) {
-            std::thread::yield_now();
-        }
-        released = Some(release);
+        let (told, ends) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let held = again.release(&turn(1));
+            drop(dropped);
+            told.send(held)
+        });
+        let held = ends.recv_timeout(Duration::from_secs(20)).expect("it waits for no sweep");
+        assert!(held);
         Ok::<_, Infallible>(BTreeSet::new())
     });
     swept.expect("nothing fails");
-    released.expect("begun").join().expect("no panic");
-    assert!(f.outgoing.holds(&blob), "{:?}", f.names());
+    assert_eq!(f.names().len(), 2, "the store may have been told since");
+    f.sweep(&[]);
+    assert!(f.names().is_empty(), "what was left is looked at again");
 }
 
 #[test]

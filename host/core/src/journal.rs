@@ -22,6 +22,9 @@ pub enum JournalError {
     /// The person of the turn would have written more today than so much.
     #[error("today's budget of {0} written bytes has no room for this call; it starts anew at 00:00 UTC")]
     OverDayBudget(ByteSize),
+    /// Whether it was done is not known, and why, as a sentence.
+    #[error("{0}")]
+    Unknown(String),
     /// Another reason, as a sentence.
     #[error("{0}")]
     Failed(String),
@@ -62,7 +65,7 @@ pub trait Journal: Send + Sync {
     /// Hands files to another request, once: that request sends them in every case.
     ///
     /// # Errors
-    /// [`JournalError`]; then nothing is handed over.
+    /// [`JournalError`]; then nothing is handed over, unless it is [`JournalError::Unknown`].
     fn deliver(&self, call: &str, delivery: &Delivery) -> Result<(), JournalError>;
 
     /// Whether the call has handed its files over.

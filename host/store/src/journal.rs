@@ -105,7 +105,11 @@ impl Journal for Store {
 
 impl From<StoreError> for JournalError {
     fn from(error: StoreError) -> Self {
-        if is_no_space(&error) { Self::NoSpace } else { Self::Failed(error.for_people()) }
+        match error {
+            StoreError::Unknown { .. } => Self::Unknown(error.for_people()),
+            error if is_no_space(&error) => Self::NoSpace,
+            error => Self::Failed(error.for_people()),
+        }
     }
 }
 
@@ -175,5 +179,12 @@ mod tests {
             let said = other.to_string();
             assert_eq!(JournalError::from(other), JournalError::Failed(said));
         }
+    }
+
+    #[test]
+    fn what_may_have_been_committed_is_told_from_what_was_not() {
+        let failed = |error: fn(String, String) -> StoreError| error("db".to_owned(), "reset".to_owned());
+        assert!(matches!(JournalError::from(failed(StoreError::Unknown)), JournalError::Unknown(_)));
+        assert!(matches!(JournalError::from(failed(StoreError::Lost)), JournalError::Failed(_)));
     }
 }

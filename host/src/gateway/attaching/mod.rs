@@ -19,6 +19,7 @@ use cofferdam_agent::open_requests::{CallOrigin, Requests};
 use cofferdam_agent::tools::Journal;
 use cofferdam_core::audit::{CallFacts, Effect, Intent};
 use cofferdam_core::id::{Caller, TurnId};
+use cofferdam_core::journal::JournalError;
 use cofferdam_core::message::{Address, Delivery};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::WeakStore;
@@ -199,15 +200,12 @@ where
         let delivery = Delivery { request: request.clone(), attachments };
         let journal: &dyn Journal = &store;
         self.audit.change_audited(intent, || {
-            let unkept =
-                |error| ToolError::new(ErrorCode::WriteFailed, format!("the files are not kept: {error}"));
-            let deliver = || journal.deliver(call.as_str(), &delivery).map_err(unkept);
+            let deliver = || journal.deliver(call.as_str(), &delivery);
             let handed = self.requests.run_while_open(&request, deliver);
-            handed.unwrap_or_else(|| Err(Requests::not_open_error(&to)))?;
+            end_addition(addition, handed.ok_or_else(|| Requests::not_open_error(&to))?)?;
             let settled = self.runtime.block_on(store.settle());
             settled.map_err(|error| ToolError::new(ErrorCode::DurabilityUnknown, error.to_string()))
         })?;
-        addition.keep();
         let added = delivery
             .attachments
             .into_iter()
@@ -238,6 +236,22 @@ where
         file.rewind().map_err(failed)?;
         Ok(said.clone().with_contents(file))
     }
+}
+
+/// Ends an addition by what the store has said of it. What is kept, or may be, has its bytes.
+fn end_addition(addition: Addition, handed: Result<(), JournalError>) -> Result<(), ToolError> {
+    let ended = match handed {
+        Ok(()) => Ok(()),
+        Err(JournalError::Unknown(why)) => {
+            let said = format!("the gateway cannot tell whether the files are kept: {why}");
+            Err(ToolError::new(ErrorCode::DurabilityUnknown, said))
+        }
+        Err(error) => {
+            return Err(ToolError::new(ErrorCode::WriteFailed, format!("the files are not kept: {error}")));
+        }
+    };
+    addition.keep();
+    ended
 }
 
 /// What the audit has of it: the operator's own command.
@@ -294,6 +308,27 @@ mod tests {
         timed.until = Instant::now();
         assert_eq!(timed.read(&mut [0]).expect_err("over").kind(), io::ErrorKind::TimedOut);
         drop(silent);
+    }
+
+    #[test]
+    fn files_that_the_store_may_keep_have_their_bytes_until_the_request_ends() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let outgoing = Outgoing::open(&dir.path().join("outgoing"), Default::default()).expect("it opens");
+        let check = |handed: Result<(), JournalError>, code: Option<ErrorCode>, is_held: bool| {
+            let turn = TurnId::new("t".to_owned());
+            let mut file = tempfile::tempfile().expect("a file");
+            file.write_all(b"x").expect("room");
+            file.rewind().expect("a file");
+            let file = AttachFile { name: "a.txt".to_owned(), bytes: 1 }.with_contents(file);
+            let mut addition = outgoing.addition(&turn);
+            addition.take(vec![file], &|| Ok(())).expect("taken");
+            let ended = end_addition(addition, handed);
+            assert_eq!(ended.err().map(|error| error.code), code);
+            assert_eq!(outgoing.release(&turn), is_held, "{code:?}");
+        };
+        check(Ok(()), None, true);
+        check(Err(JournalError::Unknown("lost".to_owned())), Some(ErrorCode::DurabilityUnknown), true);
+        check(Err(JournalError::Failed("away".to_owned())), Some(ErrorCode::WriteFailed), false);
     }
 
     #[test]

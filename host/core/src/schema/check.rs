@@ -13,15 +13,8 @@ pub(super) const VISIT: u64 = 16;
 /// Steps between two looks at whether the check is still wanted: about a millisecond.
 const LOOK: u64 = 1 << 20;
 
-/// What ends a check without an answer.
-#[derive(Debug)]
-pub(super) enum CheckStop {
-    TooCostly,
-    TooDeep,
-    Stopped,
-}
-
-pub(super) type Fits = Result<bool, CheckStop>;
+/// Whether a value fits, or what ends its check without an answer.
+pub(super) type Fits = Result<bool, ValueRefusal>;
 
 pub(super) struct Check<'a> {
     pub(super) nodes: &'a [SchemaNode],
@@ -63,44 +56,39 @@ impl Schema {
             tries: 0,
             findings: Vec::new(),
         };
-        match check.visit(0, value) {
-            Ok(true) => Ok(()),
-            Ok(false) => {
-                check.findings.truncate(FINDINGS_MAX);
-                Err(ValueRefusal::Unfit(check.findings))
-            }
-            Err(CheckStop::TooCostly) => Err(ValueRefusal::TooCostly),
-            Err(CheckStop::TooDeep) => Err(ValueRefusal::TooDeep),
-            Err(CheckStop::Stopped) => Err(ValueRefusal::Stopped),
+        if check.visit(0, value)? {
+            return Ok(());
         }
+        check.findings.truncate(FINDINGS_MAX);
+        Err(ValueRefusal::Unfit(check.findings))
     }
 }
 
 impl<'a> Check<'a> {
     /// Takes steps that are about to be made.
-    pub(super) fn spend(&mut self, steps: u64) -> Result<(), CheckStop> {
-        self.steps = self.steps.checked_sub(steps).ok_or(CheckStop::TooCostly)?;
+    pub(super) fn spend(&mut self, steps: u64) -> Result<(), ValueRefusal> {
+        self.steps = self.steps.checked_sub(steps).ok_or(ValueRefusal::TooCostly)?;
         if self.steps < self.look_below {
             self.look_below = self.steps.saturating_sub(LOOK);
             if (self.stopped)() {
-                return Err(CheckStop::Stopped);
+                return Err(ValueRefusal::Stopped);
             }
         }
         Ok(())
     }
 
     /// The same for so many bytes of text.
-    pub(super) fn spend_bytes(&mut self, text: &str) -> Result<(), CheckStop> {
+    pub(super) fn spend_bytes(&mut self, text: &str) -> Result<(), ValueRefusal> {
         self.spend(text.len() as u64)
     }
 
     /// Goes into something, not deeper than [`DEPTH_MAX`].
     pub(super) fn descend<T>(
         &mut self,
-        inner: impl FnOnce(&mut Self) -> Result<T, CheckStop>,
-    ) -> Result<T, CheckStop> {
+        inner: impl FnOnce(&mut Self) -> Result<T, ValueRefusal>,
+    ) -> Result<T, ValueRefusal> {
         if self.depth >= DEPTH_MAX {
-            return Err(CheckStop::TooDeep);
+            return Err(ValueRefusal::TooDeep);
         }
         self.depth += 1;
         let done = inner(self);

@@ -1,6 +1,7 @@
 //! Equality as JSON Schema has it, and items that come twice, in counted steps.
 
-use super::check::{Check, CheckStop, Fits, VISIT};
+use super::check::{Check, Fits, VISIT};
+use super::finding::ValueRefusal;
 use super::number::Num;
 use serde_json::Value;
 use std::cmp::Ordering;
@@ -47,13 +48,13 @@ impl Check<'_> {
 
     /// The first two items that are equal, by their hashes: pairs of all items would be a square of
     /// them.
-    pub(super) fn find_duplicate(&mut self, items: &[Value]) -> Result<Option<(usize, usize)>, CheckStop> {
+    pub(super) fn find_duplicate(&mut self, items: &[Value]) -> Result<Option<(usize, usize)>, ValueRefusal> {
         // Half a hash is enough to find candidates, and half the memory.
         let mut hashes: Vec<(u32, u32)> = Vec::new();
         for (index, item) in items.iter().enumerate() {
             let mut hasher = DefaultHasher::new();
             self.hash(item, &mut hasher)?;
-            let index = u32::try_from(index).map_err(|_| CheckStop::TooCostly)?;
+            let index = u32::try_from(index).map_err(|_| ValueRefusal::TooCostly)?;
             hashes.push((hasher.finish() as u32, index));
         }
         self.spend(hashes.len() as u64 * VISIT)?;
@@ -71,7 +72,7 @@ impl Check<'_> {
         Ok(None)
     }
 
-    fn hash(&mut self, value: &Value, into: &mut DefaultHasher) -> Result<(), CheckStop> {
+    fn hash(&mut self, value: &Value, into: &mut DefaultHasher) -> Result<(), ValueRefusal> {
         self.spend(VISIT)?;
         match value {
             Value::Null => 0u8.hash(into),

@@ -12,8 +12,6 @@ mod schema;
 mod tests;
 mod to_json;
 
-pub use to_json::FunctionFailure;
-
 /// The parameters and the result of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionShape {

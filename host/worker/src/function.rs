@@ -117,7 +117,7 @@ impl Callable {
     /// `failed` where the function says so, or JSON cannot hold what it returned; `too_large`.
     pub(crate) fn result(&self, returned: Option<&Datum>, limits: &Limits) -> Result<String, ToolError> {
         let result = self.shape.result(returned);
-        let text = result.map_err(|e| ToolError::new(ErrorCode::Failed, e.to_string()))?.to_string();
+        let text = result.map_err(|why| ToolError::new(ErrorCode::Failed, why))?.to_string();
         ToolError::check_result(text.len(), limits)?;
         Ok(text)
     }

@@ -5,40 +5,30 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Number, Value, json};
 
-/// Why a function that returned has no result.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum FunctionFailure {
-    /// It says so, with an error: a text as it is, anything else as JSON.
-    #[error("{0}")]
-    Returned(String),
-    /// A number in its result is none that JSON can hold.
-    #[error("the function returned NaN or an infinite number, which JSON cannot hold")]
-    NotANumber,
-    /// What it returned is of another shape.
-    #[error("the function returned what is not of its type")]
-    Unfit,
-}
+/// Why what a function returned is no result.
+const UNFIT: &str = "the function returned what is not of its type";
 
 impl FunctionShape {
     /// The result of a call whose function returned this: an object.
     ///
     /// # Errors
-    /// [`FunctionFailure`], also where the function says that it failed.
-    pub fn result(&self, returned: Option<&Datum>) -> Result<Value, FunctionFailure> {
+    /// What the function says where it failed: a text as it is, anything else as JSON. Or that JSON
+    /// cannot hold what it returned, or that this is of another shape.
+    pub fn result(&self, returned: Option<&Datum>) -> Result<Value, String> {
         let (shape, datum) = match (&self.result, returned) {
             (None, None) => return Ok(json!({})),
             (Some(Shape::Result(_, err)), Some(Datum::Result(Err(error)))) => {
-                return Err(FunctionFailure::Returned(error_text(err.as_deref(), error.as_deref())?));
+                return Err(error_text(err.as_deref(), error.as_deref())?);
             }
             (Some(Shape::Result(ok, _)), Some(Datum::Result(Ok(value)))) => {
                 match (ok.as_deref(), value.as_deref()) {
                     (None, None) => return Ok(json!({})),
                     (Some(shape), Some(datum)) => (shape, datum),
-                    _ => return Err(FunctionFailure::Unfit),
+                    _ => return Err(UNFIT.to_owned()),
                 }
             }
             (Some(shape), Some(datum)) => (shape, datum),
-            _ => return Err(FunctionFailure::Unfit),
+            _ => return Err(UNFIT.to_owned()),
         };
         let value = shape.write(datum)?;
         let is_object = matches!(shape, Shape::Record(_) | Shape::Variant(_) | Shape::Result(..));
@@ -46,7 +36,7 @@ impl FunctionShape {
     }
 }
 
-fn error_text(shape: Option<&Shape>, error: Option<&Datum>) -> Result<String, FunctionFailure> {
+fn error_text(shape: Option<&Shape>, error: Option<&Datum>) -> Result<String, String> {
     match (shape, error) {
         (_, Some(Datum::String(text))) => Ok(text.clone()),
         (Some(shape), Some(error)) => Ok(shape.write(error)?.to_string()),
@@ -56,9 +46,11 @@ fn error_text(shape: Option<&Shape>, error: Option<&Datum>) -> Result<String, Fu
 
 impl Shape {
     /// The JSON that stands for a value of this shape.
-    pub(super) fn write(&self, datum: &Datum) -> Result<Value, FunctionFailure> {
-        let float =
-            |float: f64| Number::from_f64(float).map(Value::Number).ok_or(FunctionFailure::NotANumber);
+    pub(super) fn write(&self, datum: &Datum) -> Result<Value, String> {
+        let float = |float: f64| {
+            let said = "the function returned NaN or an infinite number, which JSON cannot hold";
+            Number::from_f64(float).map(Value::Number).ok_or(said)
+        };
         Ok(match (self, datum) {
             (Self::Bool, Datum::Bool(bool)) => (*bool).into(),
             (Self::Integer(_), Datum::Integer(whole)) => integer(*whole),
@@ -75,21 +67,17 @@ impl Shape {
                 let field = |((name, shape), datum): (&(String, Shape), &Datum)| {
                     Ok((snake(name), shape.write(datum)?))
                 };
-                Value::Object(
-                    shapes.iter().zip(fields).map(field).collect::<Result<Map<_, _>, FunctionFailure>>()?,
-                )
+                Value::Object(shapes.iter().zip(fields).map(field).collect::<Result<Map<_, _>, String>>()?)
             }
             (Self::Tuple(shapes), Datum::Tuple(fields)) if shapes.len() == fields.len() => {
                 let field = |(shape, datum): (&Shape, &Datum)| shape.write(datum);
                 shapes.iter().zip(fields).map(field).collect::<Result<Vec<_>, _>>()?.into()
             }
             (Self::Variant(cases), Datum::Variant(index, payload)) => {
-                let (name, shape) = cases.get(*index).ok_or(FunctionFailure::Unfit)?;
+                let (name, shape) = cases.get(*index).ok_or(UNFIT)?;
                 case(&snake(name), shape.as_ref(), payload.as_deref())?
             }
-            (Self::Enum(names), Datum::Enum(index)) => {
-                snake(names.get(*index).ok_or(FunctionFailure::Unfit)?).into()
-            }
+            (Self::Enum(names), Datum::Enum(index)) => snake(names.get(*index).ok_or(UNFIT)?).into(),
             (Self::Option(_), Datum::Option(None)) => Value::Null,
             (Self::Option(shape), Datum::Option(Some(inner))) => shape.write(inner)?,
             (Self::Result(ok, _), Datum::Result(Ok(value))) => case("ok", ok.as_deref(), value.as_deref())?,
@@ -97,11 +85,10 @@ impl Shape {
                 case("err", err.as_deref(), error.as_deref())?
             }
             (Self::Flags(names), Datum::Flags(set)) => {
-                let name =
-                    |index: &usize| Ok(Value::from(snake(names.get(*index).ok_or(FunctionFailure::Unfit)?)));
-                set.iter().map(name).collect::<Result<Vec<_>, _>>()?.into()
+                let name = |index: &usize| Ok(Value::from(snake(names.get(*index).ok_or(UNFIT)?)));
+                set.iter().map(name).collect::<Result<Vec<_>, String>>()?.into()
             }
-            _ => return Err(FunctionFailure::Unfit),
+            _ => return Err(UNFIT.to_owned()),
         })
     }
 }
@@ -114,11 +101,11 @@ fn integer(whole: i128) -> Value {
     }
 }
 
-fn case(name: &str, shape: Option<&Shape>, payload: Option<&Datum>) -> Result<Value, FunctionFailure> {
+fn case(name: &str, shape: Option<&Shape>, payload: Option<&Datum>) -> Result<Value, String> {
     let value = match (shape, payload) {
         (None, None) => Value::Null,
         (Some(shape), Some(payload)) => shape.write(payload)?,
-        _ => return Err(FunctionFailure::Unfit),
+        _ => return Err(UNFIT.to_owned()),
     };
     Ok(Value::Object(Map::from_iter([(name.to_owned(), value)])))
 }

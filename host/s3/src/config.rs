@@ -1,6 +1,6 @@
 //! Which bucket, and how it is reached.
 
-use cofferdam_agent::server::{Address, BadAddress, ServerScope};
+use cofferdam_agent::server::{Address, ServerScope};
 use cofferdam_core::secret::Secret;
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub enum S3ConfigError {
     Missing(&'static str),
     /// The server's address.
     #[error("AWS_ENDPOINT_URL: {0}; write https://HOST, or http:// on this machine")]
-    Endpoint(BadAddress),
+    Endpoint(String),
 }
 
 impl S3Config {

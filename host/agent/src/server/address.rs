@@ -23,22 +23,14 @@ pub enum ServerScope {
     Remote,
 }
 
-/// Why a text is no such address.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{shown:?} {why}")]
-pub struct BadAddress {
-    shown: String,
-    why: &'static str,
-}
-
 impl Address {
     /// The checked address.
     ///
     /// # Errors
-    /// [`BadAddress`]; its text repeats no user name and no password, and no query, which often is
-    /// a key.
-    pub fn parse(text: &str) -> Result<Self, BadAddress> {
-        let refuse = |why| BadAddress { shown: redact(text), why };
+    /// Why the text is no such address; it repeats no user name, no password, and no query, which
+    /// often is a key.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let refuse = |why: &str| format!("{:?} {why}", redact(text));
         let url = Url::parse(text.trim_end_matches('/')).map_err(|_| refuse("is not an address"))?;
         let host = url.host_str().unwrap_or_default();
         let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
@@ -46,7 +38,7 @@ impl Address {
         let reach = if loopback { ServerScope::Loopback } else { ServerScope::Remote };
         if !url.username().is_empty() || url.password().is_some() {
             // Not repeated: what is there is meant to be secret.
-            return Err(BadAddress { shown: host.to_owned(), why: "comes with a user name or password" });
+            return Err(format!("{host:?} comes with a user name or password"));
         }
         match url.scheme() {
             _ if host.is_empty() => Err(refuse("names no host")),
@@ -108,7 +100,7 @@ mod tests {
             ("https://a:secret?@a.example", "\"\" is not an address"),
             ("http://a.example", "\"http://a.example\" is plain http, which only loopback may be"),
         ] {
-            let refused = Address::parse(text).expect_err(text).to_string();
+            let refused = Address::parse(text).expect_err(text);
             assert_eq!(refused, said);
         }
     }

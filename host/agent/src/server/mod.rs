@@ -8,7 +8,7 @@ mod http;
 mod secret_file;
 mod unusable_key;
 
-pub use address::{Address, BadAddress, ServerScope};
+pub use address::{Address, ServerScope};
 pub use backoff::Backoff;
 pub(crate) use http::read_beginning;
 pub use http::{client, http_date, read_whole};

@@ -11,7 +11,7 @@ use super::answer::ModelAnswer;
 use super::dialect::{self, StreamState, secret_header};
 use super::failure::AttemptFailure;
 use super::messages::{Block, CallResult, Prompt, PromptCall, PromptMessage};
-use super::parts::{Encoded, PartShape};
+use super::parts::Encoded;
 use crate::turn::{Stop, ToolSpec};
 use cofferdam_core::secret::Secret;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -144,10 +144,7 @@ fn block<'a>(block: &'a Block<'a>) -> ContentBlock<'a> {
         Some(url) => BlockSource::Url { url },
         None => BlockSource::Base64 { media_type: &part.mime_type, data: part.base64() },
     };
-    match part.shape {
-        PartShape::Image => ContentBlock::Image { source },
-        PartShape::Document => ContentBlock::Document { source },
-    }
+    if part.is_image() { ContentBlock::Image { source } } else { ContentBlock::Document { source } }
 }
 
 /// An id in the alphabet that this API accepts.

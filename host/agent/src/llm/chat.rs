@@ -12,7 +12,7 @@ use super::answer::ModelAnswer;
 use super::dialect::{self, StreamState};
 use super::failure::AttemptFailure;
 use super::messages::{Block, Prompt, PromptCall, PromptMessage};
-use super::parts::{Encoded, PartShape};
+use super::parts::Encoded;
 use crate::server::Address;
 use crate::turn::{Stop, ToolSpec};
 use serde::Serialize;
@@ -140,11 +140,9 @@ fn block<'a>(block: &'a Block<'a>) -> ContentPart<'a> {
         Block::Text(text) => return ContentPart::Text { text },
         Block::Part(part) => part,
     };
-    match part.shape {
-        PartShape::Image => ContentPart::ImageUrl { image_url: ImageUrl { url: part.data_url() } },
-        PartShape::Document => {
-            ContentPart::File { file: FilePart { filename: &part.name, file_data: part.data_url() } }
-        }
+    match part.is_image() {
+        true => ContentPart::ImageUrl { image_url: ImageUrl { url: part.data_url() } },
+        false => ContentPart::File { file: FilePart { filename: &part.name, file_data: part.data_url() } },
     }
 }
 

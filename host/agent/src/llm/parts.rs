@@ -23,9 +23,7 @@ const PART_TOKENS: u64 = 1500;
 /// An attachment that a model is shown.
 #[derive(Clone)]
 pub(super) struct PromptPart {
-    /// What it is to a model.
-    pub(super) shape: PartShape,
-    /// The detected media type.
+    /// The detected media type: of an image, or of a PDF.
     pub(super) mime_type: String,
     /// A name that no sender chose.
     pub(super) name: String,
@@ -38,15 +36,6 @@ enum PartBody {
     Bytes(Bytes),
     /// The address of an image.
     At(String),
-}
-
-/// What an attachment is to a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PartShape {
-    /// It is looked at.
-    Image,
-    /// It is read: PDF.
-    Document,
 }
 
 /// The parts of a conversation by the entry that they came with.
@@ -73,15 +62,13 @@ impl PromptParts {
                 continue;
             };
             for attachment in attachments.iter() {
-                let Some((blob, shape)) =
-                    accepted_blob(attachment, accepts).filter(|(blob, _)| blob.len() <= left)
-                else {
+                let Some(blob) = accepted_blob(attachment, accepts).filter(|blob| blob.len() <= left) else {
                     continue;
                 };
                 match bytes_of(blob.clone()).await {
                     Ok(bytes) => {
                         left -= bytes.len() as u64;
-                        parts.0.entry(at).or_default().push(PromptPart::new(attachment, shape, bytes));
+                        parts.0.entry(at).or_default().push(PromptPart::new(attachment, bytes));
                     }
                     // Still listed, and still there to be saved.
                     Err(error) => tracing::warn!(%error, "an attachment is not shown to the model"),
@@ -122,7 +109,6 @@ async fn read_task(shown: &[TaskAttachments], attachments: &Attachments) -> io::
         match shown {
             TaskAttachments::Text(_) => {}
             TaskAttachments::ImageAt(url) => parts.push(PromptPart {
-                shape: PartShape::Image,
                 mime_type: "image/*".into(),
                 name: format!("image-{}", parts.len()),
                 body: PartBody::At(url.clone()),
@@ -132,30 +118,25 @@ async fn read_task(shown: &[TaskAttachments], attachments: &Attachments) -> io::
                     || io::Error::other(format!("attachment {index} has no bytes that a model is shown"));
                 let attachment =
                     attachments.iter().find(|one| one.info.index == *index).ok_or_else(lacking)?;
-                let (blob, shape) =
-                    attachment.blob.as_ref().zip(shape(&attachment.info.mime_type)).ok_or_else(lacking)?;
-                parts.push(PromptPart::new(attachment, shape, bytes_of(blob.clone()).await?));
+                let blob = attachment.blob.as_ref().filter(|_| can_be_shown(&attachment.info.mime_type));
+                let bytes = bytes_of(blob.ok_or_else(lacking)?.clone()).await?;
+                parts.push(PromptPart::new(attachment, bytes));
             }
         }
     }
     Ok(parts)
 }
 
-/// What a type is to a model, if a model is shown it at all.
-fn shape(mime_type: &str) -> Option<PartShape> {
-    match mime_type.split_once('/')? {
-        ("image", _) => Some(PartShape::Image),
-        ("application", "pdf") => Some(PartShape::Document),
-        _ => None,
-    }
+/// Whether a model is shown anything of a type: images, which it looks at, and PDF, which it reads.
+fn can_be_shown(mime_type: &str) -> bool {
+    mime_type.starts_with("image/") || mime_type == "application/pdf"
 }
 
-/// The bytes and the shape of an attachment that is shown.
-fn accepted_blob<'a>(attachment: &'a Attachment, accepts: &[String]) -> Option<(&'a Blob, PartShape)> {
+/// The bytes of an attachment that is shown.
+fn accepted_blob<'a>(attachment: &'a Attachment, accepts: &[String]) -> Option<&'a Blob> {
     let (mime_type, blob) = (attachment.info.mime_type.as_str(), attachment.blob.as_ref()?);
     let fits = |pattern: &String| matches_type(pattern, mime_type);
-    let shape = shape(mime_type)?;
-    (!blob.is_empty() && accepts.iter().any(fits)).then_some((blob, shape))
+    (can_be_shown(mime_type) && !blob.is_empty() && accepts.iter().any(fits)).then_some(blob)
 }
 
 /// All bytes. Those of a file are read where waiting for a disk delays no channel.
@@ -172,18 +153,18 @@ async fn bytes_of(blob: Blob) -> io::Result<Bytes> {
 }
 
 impl PromptPart {
-    fn new(attachment: &Attachment, shape: PartShape, bytes: Bytes) -> Self {
-        let mime_type = attachment.info.mime_type.clone();
-        let ending = match shape {
-            PartShape::Image => "",
-            PartShape::Document => ".pdf",
-        };
-        Self {
-            shape,
-            name: format!("attachment-{}{ending}", attachment.info.index),
-            mime_type,
-            body: PartBody::Bytes(bytes),
+    fn new(attachment: &Attachment, bytes: Bytes) -> Self {
+        let (mime_type, body) = (attachment.info.mime_type.clone(), PartBody::Bytes(bytes));
+        let mut part = Self { mime_type, name: format!("attachment-{}", attachment.info.index), body };
+        if !part.is_image() {
+            part.name.push_str(".pdf");
         }
+        part
+    }
+
+    /// Whether it is looked at, and not read as a PDF is.
+    pub(super) fn is_image(&self) -> bool {
+        self.mime_type.starts_with("image/")
     }
 
     /// The bytes as base64, which is written straight into the body.
@@ -212,9 +193,9 @@ impl PromptPart {
     }
 
     #[cfg(test)]
-    pub(super) fn from_bytes(shape: PartShape, mime_type: &str, bytes: &'static [u8]) -> Self {
+    pub(super) fn from_bytes(mime_type: &str, bytes: &'static [u8]) -> Self {
         let body = PartBody::Bytes(bytes.into());
-        Self { shape, mime_type: mime_type.into(), name: "attachment-0.pdf".into(), body }
+        Self { mime_type: mime_type.into(), name: "attachment-0.pdf".into(), body }
     }
 }
 
@@ -308,7 +289,7 @@ mod tests {
     fn a_part_is_estimated_by_its_being_there() {
         let mut parts = PromptParts::default();
         assert_eq!(parts.estimate_tokens(400), 100);
-        let image = PromptPart::from_bytes(PartShape::Image, "image/png", &[0; 3001]);
+        let image = PromptPart::from_bytes("image/png", &[0; 3001]);
         let encoded = image.base64().to_string().len();
         parts.put(0, image);
         assert_eq!(parts.estimate_tokens(400 + encoded), 100 + PART_TOKENS);

@@ -13,7 +13,7 @@ use super::answer::ModelAnswer;
 use super::dialect::{self, StreamState};
 use super::failure::AttemptFailure;
 use super::messages::{Block, Prompt, PromptMessage};
-use super::parts::{Encoded, PartShape};
+use super::parts::Encoded;
 use crate::turn::{Stop, ToolSpec};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -90,9 +90,9 @@ fn block<'a>(block: &'a Block<'a>) -> ContentPart<'a> {
         Block::Text(text) => return ContentPart::InputText { text },
         Block::Part(part) => part,
     };
-    match part.shape {
-        PartShape::Image => ContentPart::InputImage { image_url: part.data_url() },
-        PartShape::Document => ContentPart::InputFile { filename: &part.name, file_data: part.data_url() },
+    match part.is_image() {
+        true => ContentPart::InputImage { image_url: part.data_url() },
+        false => ContentPart::InputFile { filename: &part.name, file_data: part.data_url() },
     }
 }
 

@@ -16,7 +16,7 @@ use super::events::Events;
 use super::failure::AttemptFailure;
 use super::http::{AnswerListener, hear_answer};
 use super::messages::{Prompt, messages, tools};
-use super::parts::{PartShape, PromptPart, PromptParts};
+use super::parts::{PromptPart, PromptParts};
 use crate::turn::{Delta, HistoryEntry, StepReply, StepRequest, TokenUsage, ToolCall, ToolSpec};
 use bytes::Bytes;
 use cofferdam_core::tool::{ErrorCode, ToolError};
@@ -88,8 +88,8 @@ pub(super) fn body_of(make: impl Fn(&Prompt<'_>) -> Vec<u8>) -> Value {
         arguments: json!({ "$schema": "x", "type": "object", "properties": { "path": { "type": "string" } } }),
     }];
     let mut parts = PromptParts::default();
-    parts.put(1, PromptPart::from_bytes(PartShape::Image, "image/png", b"png"));
-    parts.put(1, PromptPart::from_bytes(PartShape::Document, "application/pdf", b"%PDF"));
+    parts.put(1, PromptPart::from_bytes("image/png", b"png"));
+    parts.put(1, PromptPart::from_bytes("application/pdf", b"%PDF"));
     let request = StepRequest { instructions: "Be kind.", conversation: &conversation, tools: &specs };
     let prompt = Prompt {
         model: "m-1",

@@ -31,15 +31,6 @@ pub(super) enum Full {
     All,
 }
 
-/// Whether a job that was taken in can be run now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum QueuedAs {
-    /// As soon as somebody is free.
-    Ready,
-    /// When one of its session's is done: the thread that finishes that finds it.
-    Held,
-}
-
 /// Jobs by session, in the order in which they will be served.
 #[derive(Debug)]
 pub(super) struct Fair<S, J> {
@@ -73,8 +64,9 @@ impl<S: Clone + Eq + Hash, J> Fair<S, J> {
         !self.circle.is_empty()
     }
 
-    /// Takes a job in.
-    pub(super) fn push(&mut self, session: &S, job: J) -> Result<QueuedAs, Full> {
+    /// Takes a job in; whether it can be run as soon as somebody is free. Else it is held until one
+    /// of its session's is done: the thread that finishes that finds it.
+    pub(super) fn push(&mut self, session: &S, job: J) -> Result<bool, Full> {
         if self.waiting >= self.shares.waiting_in_all {
             return Err(Full::All);
         }
@@ -88,7 +80,7 @@ impl<S: Clone + Eq + Hash, J> Fair<S, J> {
         // Held ones wait for the share alone, so they are no news to anybody who is free.
         let is_ready = line.running + line.jobs.len() <= self.shares.running;
         self.stand(session);
-        Ok(if is_ready { QueuedAs::Ready } else { QueuedAs::Held })
+        Ok(is_ready)
     }
 
     /// The job to run next. Its session must be [`Fair::done`] with it afterwards.

@@ -4,7 +4,7 @@
 //! that worked last: its memory is warm, and it is on the processor of the worker that it used.
 //! Whose job is next is decided by [`Fair`].
 
-use super::fair::{Fair, Full, QueuedAs, Shares};
+use super::fair::{Fair, Full, Shares};
 use super::following;
 use cofferdam_core::id::Caller;
 use cofferdam_core::lock::lock;
@@ -50,8 +50,8 @@ impl JobQueue {
     /// Takes a job of a session in, unless too many wait.
     pub(super) fn push(&self, session: &Caller, job: QueuedJob) -> Result<(), Full> {
         let mut waiting = lock(&self.waiting);
-        let taken = waiting.jobs.push(session, job)?;
-        if taken == QueuedAs::Ready && !following::can_take_next() {
+        let is_ready = waiting.jobs.push(session, job)?;
+        if is_ready && !following::can_take_next() {
             wake_one(waiting);
         }
         Ok(())

@@ -13,6 +13,6 @@ pub use backoff::Backoff;
 pub(crate) use http::read_beginning;
 pub use http::{client, http_date, read_whole};
 pub use secret_file::{
-    SECRET_BYTES_MAX, SecretFileError, check_key, is_one_word, is_variable_name, read_secret,
+    MissingSecret, SECRET_BYTES_MAX, check_key, is_one_word, is_variable_name, read_secret,
 };
-pub use unusable_key::{MissingSecret, UnusableKey};
+pub use unusable_key::UnusableKey;

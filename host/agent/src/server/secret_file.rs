@@ -11,13 +11,16 @@ use std::path::Path;
 /// Longer texts are no secrets that anybody was given.
 pub const SECRET_BYTES_MAX: usize = 4096;
 
-/// Why there is no secret.
+/// Why there is no secret where one is looked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SecretFileError {
-    /// It did not open or read.
+pub enum MissingSecret {
+    /// This variable of the environment is not set, or empty.
+    #[error("the environment variable {0} is not set")]
+    Variable(String),
+    /// The file did not open or read.
     #[error("cannot read {0}: {1}; put the secret into that file, and nothing else")]
     Unreadable(String, String),
-    /// Others may read it.
+    /// Others may read the file.
     #[error(
         "{0} can be read by others (mode {1:03o}); run `chmod 600 {quoted}`",
         quoted = quote_path(Path::new(.0))
@@ -29,13 +32,13 @@ pub enum SecretFileError {
 /// long.
 ///
 /// # Errors
-/// [`SecretFileError`], among others when anybody else has a permission on the file.
-pub fn read_secret(path: &Path) -> Result<String, SecretFileError> {
+/// [`MissingSecret`], among others when anybody else has a permission on the file.
+pub fn read_secret(path: &Path) -> Result<String, MissingSecret> {
     let file = path.display().to_string();
     match read(path) {
-        Ok((mode, _)) if mode & 0o077 != 0 => Err(SecretFileError::Exposed(file, mode)),
+        Ok((mode, _)) if mode & 0o077 != 0 => Err(MissingSecret::Exposed(file, mode)),
         Ok((_, text)) => Ok(text),
-        Err(cause) => Err(SecretFileError::Unreadable(file, cause.to_string())),
+        Err(cause) => Err(MissingSecret::Unreadable(file, cause.to_string())),
     }
 }
 
@@ -81,7 +84,7 @@ mod tests {
             let said = read_secret(&path).expect_err("refused").to_string();
             assert!(said.contains("chmod 600") && !said.contains("sk-1"), "{said}");
         }
-        let said = SecretFileError::Exposed("/a b".to_owned(), 0o640).to_string();
+        let said = MissingSecret::Exposed("/a b".to_owned(), 0o640).to_string();
         assert_eq!(said, "/a b can be read by others (mode 640); run `chmod 600 '/a b'`");
         mode(0o600);
         assert_eq!(read_secret(&path).as_deref(), Ok("sk-1\n"));

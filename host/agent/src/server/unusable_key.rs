@@ -1,7 +1,6 @@
-//! A key of the configuration that cannot be used, in words; and a secret that is not where a key
-//! says.
+//! A key of the configuration that cannot be used, in words.
 
-use super::SecretFileError;
+use super::MissingSecret;
 
 /// Why a key of the configuration is refused. No message repeats a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -13,17 +12,8 @@ pub struct UnusableKey {
     pub key: String,
     /// What is wrong, and what to write instead.
     pub said: String,
-    /// Where there is no secret, if that is what is wrong.
+    /// Why there is no secret, if that is what is wrong.
     pub missing: Option<MissingSecret>,
-}
-
-/// Where a secret was looked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MissingSecret {
-    /// This variable of the environment is not set, or empty.
-    Variable(String),
-    /// A file that did not open or read, or that others may read.
-    File(SecretFileError),
 }
 
 impl UnusableKey {
@@ -33,9 +23,9 @@ impl UnusableKey {
     }
 
     /// The same of a key that names a file from which no secret is taken.
-    pub fn of_file(section: &'static str, key: &str, error: SecretFileError) -> Self {
+    pub fn of_file(section: &'static str, key: &str, error: MissingSecret) -> Self {
         let refused = Self::new(section, key, format!("{key}: {error}"));
-        Self { missing: Some(MissingSecret::File(error)), ..refused }
+        Self { missing: Some(error), ..refused }
     }
 
     /// The same of a key that names a variable which is not set.

@@ -5,7 +5,7 @@
 use super::finding::DoctorFinding;
 use crate::config::Config;
 use cofferdam_agent::llm::{self, KeyStanding, ModelStanding, Probed, ServerFacts};
-use cofferdam_agent::server::{MissingSecret, SecretFileError, UnusableKey};
+use cofferdam_agent::server::{MissingSecret, UnusableKey};
 use cofferdam_chat::setup::{BotFacts, LIMITED, Obstacle, ProbeError};
 use cofferdam_core::text::one_line;
 use cofferdam_discord as discord;
@@ -115,10 +115,10 @@ pub(super) fn ask(
 pub(super) fn mend(error: &UnusableKey, source: &str, other: &str) -> String {
     match &error.missing {
         Some(MissingSecret::Variable(name)) => format!("export {name}=…{source}, where serve is started"),
-        Some(MissingSecret::File(SecretFileError::Exposed(file, _))) => {
+        Some(MissingSecret::Exposed(file, _)) => {
             format!("chmod 600 {}", super::finding::shell(Path::new(file)))
         }
-        Some(MissingSecret::File(SecretFileError::Unreadable(file, _))) => {
+        Some(MissingSecret::Unreadable(file, _)) => {
             format!("(umask 077; cat > {}), and type it there", super::finding::shell(Path::new(file)))
         }
         None => other.to_owned(),

@@ -22,7 +22,7 @@ use cofferdam_core::capability::Interface;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
-use cofferdam_policy::{Permit, PermittedCall, Safety, redact};
+use cofferdam_policy::{Permit, PermittedCall, Safety, Verdict, redact};
 use cofferdam_warden::calls::{
     CallJob, CallRecord, CountedAs, EarlierRun, KEEPING_TIME_MAX, OutputKeeper, Replay,
 };
@@ -235,10 +235,14 @@ impl CallServices {
         record.facts.arguments = redact(&arguments, Some(&tool.policy));
         let (started, limits) = (record.started, tool.policy.limits);
         let stopped = || request.stop_error(started, limits);
-        let judged = tool.judge(request.id.clone(), arguments, &stopped)?;
-        if matches!(judged, PermittedCall::Permit(_)) {
-            record.verdict = VerdictKind::Permit;
-        }
+        let judged = match tool.judge(request.id.clone(), arguments, &stopped)? {
+            Verdict::Permit(permit) => {
+                record.verdict = VerdictKind::Permit;
+                PermittedCall::Permit(permit)
+            }
+            Verdict::Ask(ask) => PermittedCall::Ask(ask),
+            Verdict::Deny(denial) => return Err(denial.into()),
+        };
         Ok((tool, judged))
     }
 

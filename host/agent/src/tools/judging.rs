@@ -5,26 +5,8 @@ use super::RegisteredTool;
 use cofferdam_core::id::CallId;
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_policy::{Denial, JudgedCall, PermittedCall, Verdict, judge};
+use cofferdam_policy::{JudgedCall, Verdict, judge};
 use serde_json::Value;
-
-/// Why a call whose arguments could be read gets no permit.
-#[derive(Clone, Debug)]
-pub enum RefusedCall {
-    /// The arguments do not fit the tool's schema, or the time was over before that was known.
-    Schema(ToolError),
-    /// The judge said no.
-    Denied(Denial),
-}
-
-impl From<RefusedCall> for ToolError {
-    fn from(refused: RefusedCall) -> Self {
-        match refused {
-            RefusedCall::Schema(error) => error,
-            RefusedCall::Denied(denial) => denial.into(),
-        }
-    }
-}
 
 impl RegisteredTool {
     /// The arguments of a call from their text, completed as the policy says, and with integers in
@@ -52,23 +34,19 @@ impl RegisteredTool {
         Ok(arguments)
     }
 
-    /// The judgement of a call with these arguments: the schema first, as long as `stopped` says
+    /// The verdict on a call with these arguments: the schema first, as long as `stopped` says
     /// nothing, then the judge.
     ///
     /// # Errors
-    /// [`RefusedCall`] by the first of the two that refuses.
+    /// The arguments do not fit the tool's schema, or the time was over before that was known.
     pub fn judge(
         &self,
         id: CallId,
         arguments: Value,
         stopped: &dyn Fn() -> Option<ToolError>,
-    ) -> Result<PermittedCall, RefusedCall> {
-        self.validate(&arguments, stopped).map_err(RefusedCall::Schema)?;
-        match judge(JudgedCall { id, tool: self.policy.tool.clone(), arguments }, &self.policy) {
-            Verdict::Permit(permit) => Ok(PermittedCall::Permit(permit)),
-            Verdict::Ask(ask) => Ok(PermittedCall::Ask(ask)),
-            Verdict::Deny(denial) => Err(RefusedCall::Denied(denial)),
-        }
+    ) -> Result<Verdict, ToolError> {
+        self.validate(&arguments, stopped)?;
+        Ok(judge(JudgedCall { id, tool: self.policy.tool.clone(), arguments }, &self.policy))
     }
 }
 

@@ -16,7 +16,6 @@ pub use call::{CallRequest, Toolbox};
 pub use cofferdam_core::journal::{Journal, JournalState};
 pub use cofferdam_warden::calls::OutputKeeper;
 pub use following::follow_work;
-pub use judging::RefusedCall;
 pub use reading::{POLICY_BYTES_MAX, read_bounded, read_component, read_policy};
 pub use registry::{LoadFault, Loaded, RegisteredTool, Registry, RegistryError, check_granted, reason_off};
 pub use sources::{FetchedComponents, Sources, component_bytes};

@@ -4,9 +4,9 @@
 use super::super::{Exit, Output, call};
 use crate::config::Config;
 use crate::gateway;
-use cofferdam_agent::tools::{RefusedCall, RegisteredTool, Registry};
+use cofferdam_agent::tools::{RegisteredTool, Registry};
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_policy::{Denial, PermittedCall, PolicyProblem, PolicySet, Reason, ToolPolicy};
+use cofferdam_policy::{Denial, PolicyProblem, PolicySet, Reason, ToolPolicy, Verdict};
 use cofferdam_review::explain::{Explained, explain};
 use cofferdam_review::mend::{self, Remedy, Suggestion};
 use serde_json::{Value, json};
@@ -91,16 +91,15 @@ impl Explanation<'_> {
             Err(error) => return self.refuse(error),
         };
         let id = call::one_shot_turn("explain").call(0);
-        match tool.judge(id, arguments.clone(), &|| None) {
-            Ok(judged) => {
-                if let PermittedCall::Ask(ask) = judged {
-                    self.asks = ask.reasons().to_vec();
-                }
-                self.places = explain(&tool.policy, &arguments);
-            }
-            Err(RefusedCall::Schema(error)) => self.refuse(error),
-            Err(RefusedCall::Denied(denial)) => {
-                self.places = explain(&tool.policy, &arguments);
+        let verdict = match tool.judge(id, arguments.clone(), &|| None) {
+            Ok(verdict) => verdict,
+            Err(error) => return self.refuse(error),
+        };
+        self.places = explain(&tool.policy, &arguments);
+        match verdict {
+            Verdict::Permit(_) => {}
+            Verdict::Ask(ask) => self.asks = ask.reasons().to_vec(),
+            Verdict::Deny(denial) => {
                 let denials: Vec<Denial> = self
                     .places
                     .iter()

@@ -28,8 +28,9 @@ impl Store {
     /// Keeps a batch, all or nothing. An update that is known already changes nothing. One that
     /// steers is addressed to the first message of its session that is not done, if that is the
     /// same sender's. An edit changes what its message says as long as that waits for a turn, and
-    /// one that is deleted meanwhile waits no longer. A stranger is told again only of what is
-    /// newer than the last telling. What is another node's to answer wakes the others. Rides.
+    /// one that is deleted meanwhile waits no longer, and one that comes behind its deletion never
+    /// does. A stranger is told again only of what is newer than the last telling. What is another
+    /// node's to answer wakes the others. Rides.
     pub async fn persist(&self, channel: &str, updates: Vec<NewUpdate>) -> Result<PersistResult> {
         let channel = channel.to_owned();
         self.commit_along(move |tx| persist(tx, &channel, &updates, now_ms())).await
@@ -136,7 +137,11 @@ pub(super) fn persist(tx: &Tx<'_>, channel: &str, updates: &[NewUpdate], now: i6
                     update_text(tx, channel, new.message.as_deref(), &new.raw)?;
                 }
             }
-            UpdateFate::Deleted => withdraw(tx, channel, new.message.as_deref(), now)?,
+            UpdateFate::Deleted => {
+                // The message may come behind it, and is known then.
+                insert_update(tx, params![channel, id, now, none, "", none, now, none, none, none])?;
+                withdraw(tx, channel, new.message.as_deref(), now)?;
+            }
             UpdateFate::Ignored => {
                 insert_update(tx, params![channel, id, now, none, "", none, now, none, none, none])?;
             }

@@ -28,8 +28,8 @@ pub enum UpdateFate {
     /// It says how its message reads now: what waits for a turn reads so from here on. Nobody will
     /// answer it.
     Edited,
-    /// It says that its message is gone: what waits for a turn does so no longer. It is not kept
-    /// itself.
+    /// It says that its message, which has the same id, is gone: that waits for a turn no longer,
+    /// and is known if it comes later.
     Deleted,
     /// Nobody will answer it; its content is not kept.
     Ignored,

@@ -230,6 +230,20 @@ async fn each_message_is_one_turn_however_often_and_late_it_comes() -> anyhow::R
     world.end(4)
 }
 
+/// Events need not come in the order of what they tell.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_message_whose_deletion_comes_first_is_not_run() -> anyhow::Result<()> {
+    let world = World::running().await?;
+    let writes = Incoming::private(ANN).text("/file_write path=/shared/gone content=x");
+    let gone = world.server.push(writes.untold());
+    let (id, channel) = (gone.message_id.to_string(), gone.channel_id.to_string());
+    world.server.push_event("MESSAGE_DELETE", &json!({ "id": id, "channel_id": channel }));
+    world.server.redeliver(&gone)?;
+    help(&world).await?;
+    assert!(!world.home.host("/shared/gone").exists(), "it was deleted before its turn");
+    world.end(1)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn heartbeats_are_answered_asked_for_and_missed() -> anyhow::Result<()> {
     let mut world = World::stopped_with("").await?;

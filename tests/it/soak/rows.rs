@@ -27,12 +27,12 @@ const NONE: [&str; 10] = [
     "moved",
 ];
 
-/// Counts the rows of a copy of the database after so many turns; what there is, for whoever reads
-/// the end of a run.
+/// Counts the rows of a copy of the database after so many turns and deletions of messages; what
+/// there is, for whoever reads the end of a run.
 ///
 /// # Errors
 /// When there is more than there may be.
-pub(super) fn hold(file: &Path, turns: usize) -> Result<String> {
+pub(super) fn hold(file: &Path, turns: usize, deletions: usize) -> Result<String> {
     let connection = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let count = |of: &str| -> Result<usize> {
         let rows: i64 = connection.query_row(&format!("SELECT count(*) FROM {of}"), [], |row| row.get(0))?;
@@ -44,7 +44,7 @@ pub(super) fn hold(file: &Path, turns: usize) -> Result<String> {
     }
     let mut told = Vec::new();
     for (of, most) in [
-        ("inbox", turns),
+        ("inbox", turns + deletions),
         ("reply", turns),
         ("part", turns),
         // One call a turn, where it changes something.

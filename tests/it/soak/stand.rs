@@ -228,7 +228,8 @@ impl<P: Soaked> Stand<P> {
         self.gateway.stop()?;
         self.told.hold(&self.gateway)?;
         let turns = self.questions.len();
-        let rows = rows::hold(&self.gateway.database()?, turns)?;
+        let deletions = sent.iter().filter(|message| message.deleted).count();
+        let rows = rows::hold(&self.gateway.database()?, turns, deletions)?;
         let audit = self.gateway.verified()?;
         let others = sent.iter().filter(|message| !message.deleted).count() - copies(&answered);
         // A sign of life that nobody knows of is not taken away.

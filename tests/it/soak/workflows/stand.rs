@@ -285,7 +285,7 @@ impl Stand {
         self.gateway.stop()?;
         let runs = self.begun.len();
         let messages = runs * (2 + REPLIES_MAX);
-        let rows = rows::hold(&self.gateway.database()?, messages)?;
+        let rows = rows::hold(&self.gateway.database()?, messages, 0)?;
         let state = self.gateway.seen(self.gateway.home.state());
         let audited = audited::hold(&state, runs, self.copies.kills())?;
         let audit = self.gateway.verified()?;

@@ -93,6 +93,7 @@ pub(super) async fn a_message_that_is_gone_waits_no_longer<E: Engine>() {
     assert_eq!(ids(&store.pending(CHANNEL, None, 9).await.expect("it")), Vec::<i64>::new());
     assert_eq!(store.claim(CHANNEL, UpdateClaim::Update(2)).await.expect("it"), None);
     assert_eq!(store.take_over(CHANNEL, &[]).await.expect("it").turns, [bound], "what a turn has is its");
-    let again = store.persist(CHANNEL, vec![new(2, None), new(3, None)]).await.expect("it");
-    assert_eq!(ids(&again.pending), [3], "what comes again is known");
+    let later = vec![new(2, None), new(3, None), new(4, None)];
+    let later = store.persist(CHANNEL, later).await.expect("it");
+    assert_eq!(ids(&later.pending), [4], "what comes again is known, and what was gone before it came");
 }

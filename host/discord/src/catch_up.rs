@@ -85,7 +85,12 @@ impl MissedMessages {
                 let after = asked_after(last, since, now);
                 match ask_place(&self.bots, &self.arrivals, at, after).await {
                     Ok(last) => known.push(ReplyPlace { place: place.clone(), last }),
-                    Err(Unasked::Gone) => {}
+                    Err(Unasked::Refused(failure)) => {
+                        let note = || base.store.note_unasked(&base.channel, &place);
+                        let noted = base.store_until_done("note that a place cannot be asked", note).await;
+                        let Some(is_new) = noted else { return };
+                        tell_unasked(&place, &failure, is_new);
+                    }
                     Err(Unasked::Stops) => return,
                 }
             }
@@ -121,9 +126,22 @@ fn asked_after(last: Snowflake, known_since: Option<i64>, now: i64) -> Snowflake
 
 /// Why a place is not asked to its end.
 enum Unasked {
-    /// The bot cannot look there any more.
-    Gone,
+    /// The bot cannot look there now.
+    Refused(ApiFailure),
     Stops,
+}
+
+/// Tells the operator once, and not with each session that finds the same.
+fn tell_unasked(place: &str, failure: &ApiFailure, is_new: bool) {
+    if is_new {
+        tracing::warn!(
+            place,
+            %failure,
+            "what was said in a place meanwhile cannot be read; it is asked for again when another session begins"
+        );
+    } else {
+        tracing::debug!(place, %failure, "a place still cannot be asked for what was said meanwhile");
+    }
 }
 
 /// Asks a place; all up to the message that comes back are known then.
@@ -165,10 +183,7 @@ async fn page(bot: &DiscordBot, channel: Snowflake, after: Snowflake) -> Result<
             Ok(Value::Array(page)) => return Ok(page),
             // Of somebody on the way: what was said there is not known by it.
             Ok(_) => tracing::debug!(channel, "what was said meanwhile cannot be read"),
-            Err(failure @ ApiFailure::Refused { .. }) => {
-                tracing::info!(channel, %failure, "a place cannot be asked for what was said meanwhile");
-                return Err(Unasked::Gone);
-            }
+            Err(failure @ ApiFailure::Refused { .. }) => return Err(Unasked::Refused(failure)),
             Err(ApiFailure::Unauthorized) => return Err(Unasked::Stops),
             Err(_) => {}
         }

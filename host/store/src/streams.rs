@@ -90,7 +90,8 @@ impl Store {
     /// Where people were answered, the latest first. What is known of a place stays while something
     /// that was said before the stream began may have to be asked for.
     pub async fn places(&self, channel: &str) -> Result<Vec<ReplyPlace>> {
-        let found = "SELECT place, last FROM place WHERE channel = ?1 ORDER BY noted_at DESC, rowid DESC";
+        let found =
+            "SELECT place, abs(last) FROM place WHERE channel = ?1 ORDER BY noted_at DESC, rowid DESC";
         self.query_rows(found, [channel], |row| Ok(ReplyPlace { place: row.get(0)?, last: row.get(1)? }))
             .await
     }
@@ -103,7 +104,19 @@ impl Store {
         self.query_optional(first, [DONE_ROWS_MAX - 1], |row| row.get(0)).await
     }
 
-    /// Notes that all was asked for that was said before this stream began, up to these.
+    /// Notes that a place cannot be asked now: what is known of it stays until it was. Whether that
+    /// is new.
+    pub async fn note_unasked(&self, channel: &str, place: &str) -> Result<bool> {
+        let (channel, place) = (channel.to_owned(), place.to_owned());
+        self.write(move |tx| {
+            let unasked = "UPDATE place SET last = -last WHERE channel = ?1 AND place = ?2 AND last > 0";
+            Ok(tx.execute(unasked, [&channel, &place])? == 1)
+        })
+        .await
+    }
+
+    /// Notes that all was asked for that was said before this stream began, up to these; but where
+    /// that [could not be](Self::note_unasked).
     pub async fn mark_caught_up(&self, channel: &str, session: &str, places: Vec<ReplyPlace>) -> Result<()> {
         let (channel, session) = (channel.to_owned(), session.to_owned());
         self.write(move |tx| {
@@ -114,6 +127,8 @@ impl Store {
             // Another stream has begun meanwhile: it asks for all of it again.
             if this == 1 {
                 for place in &places {
+                    let asked = "UPDATE place SET last = abs(last) WHERE channel = ?1 AND place = ?2";
+                    tx.run(asked, [&channel, &place.place])?;
                     note_place(tx, &channel, place, now_ms())?;
                 }
             }
@@ -130,14 +145,15 @@ fn set_position(tx: &Tx<'_>, channel: &str, position: &StreamPosition) -> Result
     )
 }
 
-/// Notes a place. While something before may have to be asked for, what is known of it stays. No
-/// other one was noted later, also by a clock that was set back since.
+/// Notes a place. While something before may have to be asked for, or cannot be, what is known of
+/// it stays. No other one was noted later, also by a clock that was set back since.
 pub(crate) fn note_place(tx: &Tx<'_>, channel: &str, place: &ReplyPlace, now: i64) -> Result<()> {
     tx.run(
         "INSERT INTO place (channel, place, last, noted_at) VALUES (?1, ?2, ?3, (SELECT max(noted) FROM (
              SELECT CAST(?4 AS bigint) AS noted UNION ALL SELECT noted_at FROM place WHERE channel = ?1) AS one))
          ON CONFLICT (channel, place) DO UPDATE SET noted_at = excluded.noted_at, last = CASE
-             WHEN place.last >= ?3 OR EXISTS (SELECT 1 FROM stream WHERE channel = ?1 AND behind = 1)
+             WHEN place.last >= ?3 OR place.last < 0
+             OR EXISTS (SELECT 1 FROM stream WHERE channel = ?1 AND behind = 1)
              THEN place.last ELSE ?3 END",
         params![channel, place.place, place.last, now],
     )?;

@@ -5,7 +5,9 @@ use super::world::{ANN, PATIENCE, TOWN, World};
 use crate::telegram::metrics::{get, told_in, watched};
 use serde_json::json;
 use std::time::Duration;
-use support::discord::{Closed, DiscordServer, Fault, GatewayConnection, Hold, Incoming, SentMessage};
+use support::discord::{
+    Closed, DiscordServer, Fault, GatewayConnection, Hold, Incoming, Refusal, SentMessage,
+};
 
 /// A connection after so many others, which has a session.
 async fn connection(world: &World, number: usize) -> anyhow::Result<GatewayConnection> {
@@ -157,6 +159,32 @@ async fn nothing_that_was_missed_is_lost_by_an_answer_that_cannot_be_read() -> a
         world.answer(&missed).await?;
     }
     world.end(3)
+}
+
+/// What comes from there later does not stand for it, and the operator is told once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_was_missed_where_the_bot_may_not_read_is_answered_once_it_may() -> anyhow::Result<()> {
+    let world = World::running().await?;
+    world.server.open_channel(TOWN);
+    let asks = || Incoming::guild(TOWN, ANN).mention_bot().text("/help");
+    let before = world.server.push(asks().ago(Duration::from_secs(600)));
+    world.answer(&before).await?;
+    world.server.refuse(TOWN, Some(Refusal::MissingAccess));
+    // By more than what is asked for again in any case.
+    let missed = world.server.push(asks().ago(Duration::from_secs(300)).untold());
+    world.server.invalidate_sessions(false);
+    world.logs("what was said in a place meanwhile cannot be read").await?;
+    world.server.invalidate_sessions(false);
+    world.logs("a place still cannot be asked").await?;
+    world.server.refuse(TOWN, None);
+    for _ in 0..2 {
+        let later = world.server.push(asks());
+        world.answer(&later).await?;
+    }
+    world.server.invalidate_sessions(false);
+    world.answer(&missed).await?;
+    assert_eq!(world.log().matches("what was said in a place meanwhile cannot be read").count(), 1);
+    world.end(4)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

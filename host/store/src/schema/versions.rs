@@ -219,7 +219,8 @@ UPDATE attempt SET begun_at = last_at;
 ";
 
 /// `stream.number` is the last event that was taken; `behind` whether what was said before it began
-/// may still have to be asked for. `place.last` is the update before which nothing has to be.
+/// may still have to be asked for. `place.last` is the update before which nothing has to be; with
+/// a minus as long as the place cannot be asked.
 const VERSION_12: &str = "
 CREATE TABLE stream (
     channel TEXT    PRIMARY KEY,

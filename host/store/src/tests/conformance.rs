@@ -101,6 +101,7 @@ macro_rules! conformance {
             streams {
                 a_stream_goes_on_where_its_last_message_was_kept
                 a_place_is_known_by_its_last_message_unless_one_before_may_be_missing
+                a_place_that_cannot_be_asked_is_known_by_its_last_message_until_it_was
                 as_many_places_are_known_as_are_remembered
                 a_message_that_is_gone_waits_no_longer
             }

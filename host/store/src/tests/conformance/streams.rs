@@ -65,6 +65,27 @@ pub(super) async fn a_place_is_known_by_its_last_message_unless_one_before_may_b
     assert_eq!(places(&fixture).await, [("there".to_owned(), 21), ("here".to_owned(), 20)]);
 }
 
+pub(super) async fn a_place_that_cannot_be_asked_is_known_by_its_last_message_until_it_was<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let store = &fixture.store;
+    store.begin_stream(CHANNEL, at("a", 1)).await.expect("it");
+    store.persist_at(CHANNEL, vec![], at("a", 2), vec![place("here", 7)]).await.expect("it");
+    let mut new = Vec::new();
+    for of in ["here", "here", "nowhere"] {
+        new.push(store.note_unasked(CHANNEL, of).await.expect("it"));
+    }
+    assert_eq!(new, [true, false, false]);
+    store.mark_caught_up(CHANNEL, "a", vec![]).await.expect("it");
+    store.persist_at(CHANNEL, vec![], at("a", 3), vec![place("here", 9)]).await.expect("it");
+    let fixture = fixture.restart();
+    let store = &fixture.store;
+    assert_eq!(places(&fixture).await, [("here".to_owned(), 7)], "what came between is not known");
+    store.mark_caught_up(CHANNEL, "a", vec![place("here", 9)]).await.expect("it");
+    store.persist_at(CHANNEL, vec![], at("a", 4), vec![place("here", 10)]).await.expect("it");
+    assert_eq!(places(&fixture).await, [("here".to_owned(), 10)]);
+    assert!(store.note_unasked(CHANNEL, "here").await.expect("it"), "that is news again");
+}
+
 pub(super) async fn as_many_places_are_known_as_are_remembered<E: Engine>() {
     let fixture = Fixture::<E>::new();
     fixture.store.begin_stream(CHANNEL, at("a", 1)).await.expect("it");

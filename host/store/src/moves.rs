@@ -10,13 +10,16 @@ pub const MOVES_MAX: u32 = 10_000;
 
 /// Conversations that go on elsewhere.
 impl Store {
-    /// Remembers that what was in `place` goes on elsewhere, both in the channel's own words.
+    /// Remembers that what was in `place` goes on elsewhere, both in the channel's own words. No
+    /// other move was noted later, also by a clock that was set back since.
     pub async fn note_move(&self, channel: &str, place: String, goes_on: String) -> Result<()> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             tx.run(
-                "INSERT INTO moved (channel, place, goes_on, noted_at) VALUES (?1, ?2, ?3, ?4)
-                 ON CONFLICT (channel, place) DO UPDATE SET goes_on = ?3, noted_at = ?4",
+                "INSERT INTO moved (channel, place, goes_on, noted_at) VALUES (?1, ?2, ?3, (
+                     SELECT max(noted) FROM (SELECT CAST(?4 AS bigint) AS noted
+                     UNION ALL SELECT noted_at + 1 FROM moved) AS one))
+                 ON CONFLICT (channel, place) DO UPDATE SET goes_on = ?3, noted_at = excluded.noted_at",
                 params![channel, place, goes_on, now_ms()],
             )?;
             keep_latest(tx, "moved", "noted_at", MOVES_MAX)

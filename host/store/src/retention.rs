@@ -3,6 +3,7 @@
 //! a task of a run that can go on: it runs again, however late that is, and must not do again what
 //! it has done.
 
+use super::inbox::MINUTE_MS;
 use super::tx::Tx;
 use super::usage::DAY_MS;
 use super::value::params;
@@ -29,6 +30,14 @@ pub(super) fn keep_latest(tx: &Tx<'_>, table: &str, noted: &str, most: u32) -> R
     tx.run(&older, [most])
 }
 
+/// Has the rows of a table that were noted at a time still to come, by a clock that ran ahead, be
+/// of now: they are neither later than what comes next nor kept until then. By a minute no clock
+/// ran ahead.
+pub(super) fn age_from_now(tx: &Tx<'_>, table: &str, noted: &str, now: i64) -> Result<()> {
+    let to_come = now.saturating_add(MINUTE_MS);
+    tx.run(&format!("UPDATE {table} SET {noted} = ?1 WHERE {noted} > ?2"), [now, to_come])
+}
+
 /// [`Store::prune`](super::Store::prune) in a transaction.
 pub(super) fn prune(tx: &Tx<'_>, now: i64) -> Result<usize> {
     let age_ms = i64::try_from(DONE_AGE_MAX.as_millis()).unwrap_or(i64::MAX);
@@ -48,6 +57,8 @@ pub(super) fn prune(tx: &Tx<'_>, now: i64) -> Result<usize> {
         tx.run("DELETE FROM reply WHERE turn = ?1", [turn])?;
         outgoing::forget(tx, turn)?;
     }
+    age_from_now(tx, "recent", "noted_at", now)?;
+    age_from_now(tx, "approved_path", "approved_at", now)?;
     for (table, at) in [
         ("stranger", "told_at"),
         ("recent", "noted_at"),

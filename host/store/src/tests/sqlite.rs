@@ -289,6 +289,37 @@ async fn so_many_moves_are_remembered() {
 }
 
 #[tokio::test]
+async fn a_move_is_remembered_though_the_clock_was_set_back() {
+    let fixture = Fixture::<Files>::new();
+    let ahead = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+        INSERT INTO moved SELECT 'c', i, 'new', ?2 FROM n";
+    let tomorrow = now_ms() + 86_400_000;
+    fixture.connection().execute(ahead, [i64::from(MOVES_MAX), tomorrow]).expect("inserted");
+    let mut marks = Vec::new();
+    for place in ["one", "other"] {
+        fixture.store.note_move(CHANNEL, place.into(), "new".into()).await.expect("it");
+        marks.push(fixture.store.moves_mark(CHANNEL).await.expect("it"));
+    }
+    let moves = fixture.store.load_moves(CHANNEL).await.expect("it");
+    assert_eq!(moves.iter().map(|(from, _)| from.as_str()).collect::<Vec<_>>(), ["one", "other"]);
+    assert!(tomorrow < marks[0].1 && marks[0].1 < marks[1].1, "others learn of it: {marks:?}");
+}
+
+#[tokio::test]
+async fn files_are_the_last_ones_and_forgotten_in_time_though_the_clock_was_set_back() {
+    let fixture = Fixture::<Files>::new();
+    let ahead = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+        INSERT INTO recent (channel, conversation, sender, files, noted_at) SELECT 'c', i, 's', '', ?2 FROM n";
+    let in_a_year = now_ms() + 365 * 86_400_000;
+    fixture.connection().execute(ahead, [i64::from(RECENT_ROWS_MAX), in_a_year]).expect("inserted");
+    fixture.ends(1, files("here", None, "a")).await;
+    fixture.store.prune(now_ms()).await.expect("it");
+    assert_eq!(fixture.recent("here", "ann").await.as_deref(), Some("a"));
+    fixture.store.prune(much_later()).await.expect("it");
+    assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM recent"), 0);
+}
+
+#[tokio::test]
 async fn strangers_are_forgotten_in_time() {
     let fixture = Fixture::<Files>::new();
     fixture.store.persist(CHANNEL, vec![stranger(1, "7")]).await.expect("it");

@@ -4,30 +4,26 @@
 use crate::bindings::cofferdam::tool::recent_attachments as recent;
 use crate::bindings::cofferdam::tool::turn_attachments as wit;
 use crate::gateway::expect_reply;
+use crate::input::stream_from;
 use crate::state::{Answered, StoreState};
 use bytes::Bytes;
 use cofferdam_core::attachment::AttachmentInfo;
-use cofferdam_core::host_call::Request;
-use cofferdam_core::tool::ToolError;
+use cofferdam_core::host_call::{AttachmentBytes, Request};
+use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use wasmtime::component::Resource;
-use wasmtime_wasi::p2::{DynInputStream, InputStream, Pollable, StreamError, StreamResult};
+use wasmtime_wasi::p2::pipe::MemoryInputPipe;
+use wasmtime_wasi::p2::{DynInputStream, StreamError};
 
 /// An attachment that a guest has opened.
-#[derive(Clone)]
 #[allow(unreachable_pub, reason = "the generated bindings re-export it")]
-pub struct OpenAttachment {
-    len: u64,
-    content: AttachmentContent,
-}
-
-/// Where the bytes are.
-#[derive(Clone)]
-enum AttachmentContent {
+pub enum OpenAttachment {
+    /// Its bytes.
     Memory(Bytes),
-    File(Arc<File>),
+    /// The file that begins with them, and how many they are.
+    File(Arc<File>, u64),
 }
 
 impl StoreState {
@@ -36,12 +32,18 @@ impl StoreState {
     }
 
     fn open_attachment(&self, index: u32) -> Result<OpenAttachment, ToolError> {
-        let bytes = self.gateway.ask(Request::Attachment(index), expect_reply!(Attachment))?;
-        let content = match bytes.inline {
-            Some(inline) => AttachmentContent::Memory(inline.into_vec().into()),
-            None => AttachmentContent::File(Arc::new(self.gateway.descriptor()?)),
-        };
-        Ok(OpenAttachment { len: bytes.len, content })
+        let AttachmentBytes { len, inline } =
+            self.gateway.ask(Request::Attachment(index), expect_reply!(Attachment))?;
+        match inline {
+            Some(inline) if inline.len() as u64 == len => {
+                Ok(OpenAttachment::Memory(inline.into_vec().into()))
+            }
+            Some(_) => {
+                let said = "the gateway hands over more or fewer bytes than the attachment has";
+                Err(ToolError::new(ErrorCode::Internal, said))
+            }
+            None => Ok(OpenAttachment::File(Arc::new(self.gateway.descriptor()?), len)),
+        }
     }
 }
 
@@ -81,8 +83,10 @@ fn info(a: AttachmentInfo) -> wit::AttachmentInfo {
 
 impl wit::HostAttachment for StoreState {
     fn body(&mut self, this: Resource<OpenAttachment>) -> wasmtime::Result<Resource<DynInputStream>> {
-        let attachment = self.table.get(&this)?.clone();
-        let stream: DynInputStream = Box::new(BodyStream { attachment, at: 0 });
+        let stream: DynInputStream = match self.table.get(&this)? {
+            OpenAttachment::Memory(bytes) => Box::new(MemoryInputPipe::new(bytes.clone())),
+            OpenAttachment::File(file, len) => stream_spooled(file.clone(), *len),
+        };
         // Not a child: it holds the bytes itself, so a guest may drop the attachment first.
         Ok(self.table.push(stream)?)
     }
@@ -96,45 +100,23 @@ impl wit::HostAttachment for StoreState {
 /// A spooled attachment is read in pieces of this size.
 const PIECE_BYTES: usize = 256 << 10;
 
-struct BodyStream {
-    attachment: OpenAttachment,
-    at: u64,
-}
-
-#[async_trait::async_trait]
-impl Pollable for BodyStream {
-    async fn ready(&mut self) {}
-}
-
-#[async_trait::async_trait]
-impl InputStream for BodyStream {
-    fn read(&mut self, size: usize) -> StreamResult<Bytes> {
-        let left = self.attachment.len.saturating_sub(self.at);
+/// The first `len` bytes of a spool file.
+fn stream_spooled(file: Arc<File>, len: u64) -> DynInputStream {
+    let mut at = 0;
+    stream_from(move |size| {
+        let left = len.saturating_sub(at);
         if left == 0 {
             return Err(StreamError::Closed);
         }
         let want = usize::try_from(left).unwrap_or(usize::MAX).min(size).min(PIECE_BYTES);
-        let piece = match &self.attachment.content {
-            AttachmentContent::Memory(bytes) => {
-                let start = usize::try_from(self.at).expect("bytes in memory are indexed by usize");
-                let end = bytes.len().min(start + want);
-                if start >= end {
-                    return Err(StreamError::trap("there are fewer bytes than the attachment has"));
-                }
-                bytes.slice(start..end)
-            }
-            AttachmentContent::File(file) => {
-                let mut piece = vec![0; want];
-                let read = file.read_at(&mut piece, self.at);
-                let read = read.map_err(|e| StreamError::LastOperationFailed(e.into()))?;
-                if read == 0 {
-                    return Err(StreamError::trap("a spool file is shorter than its attachment"));
-                }
-                piece.truncate(read);
-                piece.into()
-            }
-        };
-        self.at += piece.len() as u64;
-        Ok(piece)
-    }
+        let mut piece = vec![0; want];
+        let read = file.read_at(&mut piece, at);
+        let read = read.map_err(|e| StreamError::LastOperationFailed(e.into()))?;
+        if read == 0 {
+            return Err(StreamError::trap("a spool file is shorter than its attachment"));
+        }
+        piece.truncate(read);
+        at += read as u64;
+        Ok(piece.into())
+    })
 }

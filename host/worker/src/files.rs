@@ -25,7 +25,7 @@ use rustix::fs::OFlags;
 use rustix::io::{pread, retry_on_intr};
 use std::fs::File;
 use std::sync::Arc;
-use stream::FileStream;
+use stream::stream_file;
 use types::{DescriptorFlags, DescriptorStat, DescriptorType, ErrorCode, OpenFlags, PathFlags};
 use wasmtime::component::{Resource, ResourceTableError};
 use wasmtime_wasi::filesystem::FsPerms;
@@ -275,8 +275,7 @@ impl types::HostDescriptor for StoreState {
             Descriptor::File(file) => file.file.clone(),
             Descriptor::Dir(_) => return Err(ErrorCode::IsDirectory.into()),
         };
-        let stream: DynInputStream = Box::new(FileStream::new(file, offset, self.disk.clone()));
-        Ok(self.table.push(stream)?)
+        Ok(self.table.push(stream_file(file, offset, self.disk.clone()))?)
     }
 
     fn drop(&mut self, fd: Handle) -> wasmtime::Result<()> {

@@ -15,6 +15,7 @@ mod files;
 mod function;
 mod gateway;
 mod http;
+mod input;
 mod last_words;
 mod linking;
 mod machine;

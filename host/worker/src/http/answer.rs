@@ -5,14 +5,13 @@ use super::bindings::wasi::http::types::{self, ErrorCode};
 use super::fields::HeaderFields;
 use super::{Got, failure_code, gateway_error_code};
 use crate::gateway::GatewayLink;
+use crate::input::stream_from;
 use crate::state::{Answered, StoreState};
 use bytes::Bytes;
 use cofferdam_core::host_call::{HttpId, Notification, Reply, Request};
 use cofferdam_core::web::HttpHead;
 use wasmtime::component::Resource;
-use wasmtime_wasi::p2::{
-    DynInputStream, DynPollable, InputStream, Pollable, StreamError, StreamResult, subscribe,
-};
+use wasmtime_wasi::p2::{DynInputStream, DynPollable, Pollable, StreamError, subscribe};
 
 /// An answer.
 #[allow(unreachable_pub, reason = "the generated bindings re-export it")]
@@ -94,8 +93,7 @@ impl types::HostIncomingResponse for StoreState {
 impl types::HostIncomingBody for StoreState {
     fn stream(&mut self, this: Resource<IncomingBody>) -> Answered<Resource<DynInputStream>, ()> {
         let Some(hold) = self.table.get_mut(&this)?.hold.take() else { return Ok(Err(())) };
-        let stream: DynInputStream = Box::new(BodyStream { hold: Some(hold), piece: Bytes::new() });
-        Ok(Ok(self.table.push_child(stream, &this)?))
+        Ok(Ok(self.table.push_child(stream_body(hold), &this)?))
     }
 
     fn finish(&mut self, this: Resource<IncomingBody>) -> wasmtime::Result<Resource<Trailers>> {
@@ -130,39 +128,30 @@ impl types::HostFutureTrailers for StoreState {
     }
 }
 
-struct BodyStream {
-    /// None at the end, and after an error.
-    hold: Option<AnswerHold>,
-    /// What was handed out and not read yet.
-    piece: Bytes,
-}
-
-#[async_trait::async_trait]
-impl Pollable for BodyStream {
-    /// A read waits by itself: the gateway ends it with the call.
-    async fn ready(&mut self) {}
-}
-
-#[async_trait::async_trait]
-impl InputStream for BodyStream {
-    fn read(&mut self, size: usize) -> StreamResult<Bytes> {
+/// The body of an answer, until its end or an error.
+fn stream_body(hold: AnswerHold) -> DynInputStream {
+    // None at the end, and after an error.
+    let mut hold = Some(hold);
+    // What was handed out and not read yet.
+    let mut piece = Bytes::new();
+    stream_from(move |size| {
         if size == 0 {
             return Ok(Bytes::new());
         }
-        if self.piece.is_empty() {
-            let Some(hold) = &self.hold else { return Err(StreamError::Closed) };
-            match hold.next_piece() {
-                Ok(piece) if piece.is_empty() => {
-                    self.hold = None;
+        if piece.is_empty() {
+            let Some(open) = &hold else { return Err(StreamError::Closed) };
+            match open.next_piece() {
+                Ok(next) if next.is_empty() => {
+                    hold = None;
                     return Err(StreamError::Closed);
                 }
-                Ok(piece) => self.piece = piece.into(),
+                Ok(next) => piece = next.into(),
                 Err(code) => {
-                    self.hold = None;
+                    hold = None;
                     return Err(StreamError::LastOperationFailed(wasmtime::Error::new(code)));
                 }
             }
         }
-        Ok(self.piece.split_to(size.min(self.piece.len())))
-    }
+        Ok(piece.split_to(size.min(piece.len())))
+    })
 }

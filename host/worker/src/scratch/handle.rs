@@ -2,7 +2,7 @@
 //!
 //! A path leads downward from the handle that it is given to; `..` never above it.
 
-use super::streams::{ScratchReader, ScratchWriter};
+use super::streams::{ScratchWriter, stream_scratch};
 use super::{NAME_BYTES_MAX, ScratchFile, ScratchFolder, ScratchNode};
 use crate::output::StreamTo;
 use cofferdam_core::lock::lock;
@@ -235,7 +235,7 @@ impl Handle {
     }
 
     pub(crate) fn read_via_stream(&self, at: u64) -> Done<DynInputStream> {
-        Ok(Box::new(ScratchReader { file: self.file()?.clone(), at }))
+        Ok(stream_scratch(self.file()?.clone(), at))
     }
 
     pub(crate) fn write_via_stream(&self, at: Option<u64>) -> Done<DynOutputStream> {

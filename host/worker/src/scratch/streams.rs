@@ -1,21 +1,16 @@
 //! Bytes of scratch files as streams.
 
 use super::ScratchFile;
+use crate::input::stream_from;
 use crate::output::{ByteSink, check_permit};
 use bytes::Bytes;
 use rustix::io::Errno;
 use std::sync::Arc;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
-use wasmtime_wasi::p2::{InputStream, Pollable, StreamError, StreamResult};
+use wasmtime_wasi::p2::{DynInputStream, StreamError, StreamResult};
 
 /// One read or write has at most so many bytes.
 const PIECE_BYTES: usize = 64 << 10;
-
-/// What is left of a file from a place on.
-pub(super) struct ScratchReader {
-    pub(super) file: Arc<ScratchFile>,
-    pub(super) at: u64,
-}
 
 /// What is written to a file, from a place on or at its end.
 pub(super) struct ScratchWriter {
@@ -23,23 +18,19 @@ pub(super) struct ScratchWriter {
     pub(super) at: Option<u64>,
 }
 
-#[async_trait::async_trait]
-impl Pollable for ScratchReader {
-    async fn ready(&mut self) {}
-}
-
-impl InputStream for ScratchReader {
-    fn read(&mut self, size: usize) -> StreamResult<Bytes> {
+/// What is left of a file from a place on.
+pub(super) fn stream_scratch(file: Arc<ScratchFile>, mut at: u64) -> DynInputStream {
+    stream_from(move |size| {
         if size == 0 {
             return Ok(Bytes::new());
         }
-        let piece = self.file.read(self.at, size.min(PIECE_BYTES));
+        let piece = file.read(at, size.min(PIECE_BYTES));
         if piece.is_empty() {
             return Err(StreamError::Closed);
         }
-        self.at += piece.len() as u64;
+        at += piece.len() as u64;
         Ok(piece.into())
-    }
+    })
 }
 
 impl ByteSink for ScratchWriter {

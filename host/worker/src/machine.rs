@@ -44,12 +44,6 @@ pub(crate) enum LinkedComponent {
     Function(Callable),
 }
 
-/// The time of a call is over. A guest that does not look up is ended with its process, by the
-/// gateway.
-#[derive(Debug, thiserror::Error)]
-#[error("the deadline passed")]
-pub(crate) struct OutOfTime;
-
 /// Ends what a call has begun, and leaves its instance. `result` is what becomes of what it
 /// returned.
 fn end_call<T>(
@@ -111,7 +105,8 @@ pub(crate) fn describe(linked: &LinkedComponent) -> Result<Description, Describe
     let output = CallStreams::new(GatewayLink::detached());
     let reach = (Vec::new(), GatewayLink::detached());
     let mut store = store(tool.engine(), &Grants::NOTHING, &Limits::DESCRIBE, reach, context(&output));
-    let said = block_on(&mut store, Instant::now() + Limits::DESCRIBE.deadline.0, async |store| {
+    let deadline = Instant::now() + Limits::DESCRIBE.deadline.0;
+    let said = block_on(&mut store, &Limits::DESCRIBE, deadline, async |store| {
         let instance = tool.instantiate_async(&mut *store).await?;
         instance.cofferdam_tool_tool().call_describe(store).await
     });
@@ -157,7 +152,7 @@ pub(crate) fn run(
     match (linked, &spec.entry) {
         (LinkedComponent::Tool(tool), EntryCall::Tool) => {
             let mut store = store(engine, grants, limits, reach, context(&output));
-            let returned = block_on(&mut store, deadline, async |store| {
+            let returned = block_on(&mut store, limits, deadline, async |store| {
                 let instance = tool.instantiate_async(&mut *store).await?;
                 instance.cofferdam_tool_tool().call_call(store, &spec.arguments).await
             });
@@ -170,7 +165,7 @@ pub(crate) fn run(
         (LinkedComponent::Command(runnable), EntryCall::Command(call)) => {
             let streams = Streams::new(output.clone(), limits);
             let mut store = store(engine, grants, limits, reach, streams.context(call));
-            let returned = block_on(&mut store, deadline, async |store| runnable.run(store).await);
+            let returned = block_on(&mut store, limits, deadline, async |store| runnable.run(store).await);
             end_call((store, output), limits, returned, |state, status| {
                 command_result(state, call, streams.result(call, status))
             })
@@ -183,7 +178,7 @@ pub(crate) fn run(
             let mut store = store(engine, grants, limits, reach, context(&output));
             store.set_hostcall_fuel(HOSTCALL_BYTES_MAX + limits.result.0 as usize * VALUE_BYTES);
             let returned =
-                block_on(&mut store, deadline, async |store| callable.call(store, &parameters).await);
+                block_on(&mut store, limits, deadline, async |store| callable.call(store, &parameters).await);
             end_call((store, output), limits, returned, |_, returned| {
                 callable.result(returned.as_ref(), limits)
             })
@@ -246,9 +241,11 @@ thread_local! {
         .expect("a runtime without I/O needs only memory");
 }
 
-/// Runs `work` until it ends; a wait in a host function ends at the deadline.
+/// Runs `work` until it ends; a wait in a host function ends at the deadline. A guest that does not
+/// look up is ended with its process, by the gateway.
 fn block_on<T>(
     store: &mut Store<StoreState>,
+    limits: &Limits,
     deadline: Instant,
     work: impl AsyncFnOnce(&mut Store<StoreState>) -> wasmtime::Result<T>,
 ) -> wasmtime::Result<T> {
@@ -257,7 +254,9 @@ fn block_on<T>(
             tokio::select! {
                 biased;
                 done = work(store) => done,
-                () = tokio::time::sleep_until(deadline.into()) => Err(wasmtime::Error::new(OutOfTime)),
+                () = tokio::time::sleep_until(deadline.into()) => {
+                    Err(wasmtime::Error::new(ToolError::timed_out(limits)))
+                }
             }
         })
     })

@@ -1,7 +1,7 @@
 //! Why a guest ended, in the gateway's codes: traps, limits and deadlines told apart.
 
 use crate::engine::TABLE_ELEMENTS_MAX;
-use crate::machine::{HANDLES_MAX, OutOfTime};
+use crate::machine::HANDLES_MAX;
 use crate::state::{ExceededBound, MemoryLimit};
 use cofferdam_core::limits::Limits;
 use cofferdam_core::tool::{ErrorCode, ToolError};
@@ -16,9 +16,6 @@ pub(crate) fn failure_error(
     limits: &Limits,
     said: &str,
 ) -> ToolError {
-    if error.is::<OutOfTime>() {
-        return ToolError::timed_out(limits);
-    }
     if let Some(host) = error.downcast_ref::<ToolError>() {
         return host.clone();
     }

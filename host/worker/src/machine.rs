@@ -48,13 +48,12 @@ pub(crate) enum LinkedComponent {
 /// returned.
 fn end_call<T>(
     (mut store, output): (Store<StoreState>, CallStreams),
-    limits: &Limits,
     returned: wasmtime::Result<T>,
     result: impl FnOnce(&StoreState, T) -> Result<String, ToolError>,
 ) -> (Result<String, ToolError>, Option<Store<StoreState>>) {
     let ended = match returned {
         Ok(returned) => result(store.data(), returned),
-        Err(error) => Err(outcome::failure_error(&error, &store.data().memory, limits, &output.tail())),
+        Err(error) => Err(outcome::failure_error(&error, &store.data().memory, &output.tail())),
     };
     output.finish();
     // What lies in it tells the gateway that it is dropped, which belongs to the call.
@@ -112,7 +111,7 @@ pub(crate) fn describe(linked: &LinkedComponent) -> Result<Description, Describe
     });
     let said = said.map_err(|e| {
         let memory = &store.data().memory;
-        DescribeError::Describe(outcome::failure_error(&e, memory, &Limits::DESCRIBE, &output.tail()).message)
+        DescribeError::Describe(outcome::failure_error(&e, memory, &output.tail()).message)
     })?;
     for (what, text) in [("arguments", &said.arguments_schema), ("result", &said.result_schema)] {
         if text.len() > SCHEMA_BYTES_MAX {
@@ -156,7 +155,7 @@ pub(crate) fn run(
                 let instance = tool.instantiate_async(&mut *store).await?;
                 instance.cofferdam_tool_tool().call_call(store, &spec.arguments).await
             });
-            end_call((store, output), limits, returned, |state, returned| {
+            end_call((store, output), returned, |state, returned| {
                 let text = returned.map_err(|error| state::from_guest(error, &state.disk))?;
                 ToolError::check_result(text.len(), limits)?;
                 Ok(text)
@@ -166,7 +165,7 @@ pub(crate) fn run(
             let streams = Streams::new(output.clone(), limits);
             let mut store = store(engine, grants, limits, reach, streams.context(call));
             let returned = block_on(&mut store, limits, deadline, async |store| runnable.run(store).await);
-            end_call((store, output), limits, returned, |state, status| {
+            end_call((store, output), returned, |state, status| {
                 command_result(state, call, streams.result(call, status))
             })
         }
@@ -179,9 +178,7 @@ pub(crate) fn run(
             store.set_hostcall_fuel(HOSTCALL_BYTES_MAX + limits.result.0 as usize * VALUE_BYTES);
             let returned =
                 block_on(&mut store, limits, deadline, async |store| callable.call(store, &parameters).await);
-            end_call((store, output), limits, returned, |_, returned| {
-                callable.result(returned.as_ref(), limits)
-            })
+            end_call((store, output), returned, |_, returned| callable.result(returned.as_ref(), limits))
         }
         // It is linked for the entry of the spec.
         _ => (Err(ToolError::new(ErrorCode::Internal, "another entry point is linked")), None),
@@ -202,7 +199,7 @@ fn store(
     let state = StoreState {
         wasi,
         table,
-        memory: MemoryLimit::new(limits.memory.0 as usize),
+        memory: MemoryLimit::new(limits.memory),
         mounts,
         scratch: grants.scratch.as_ref().map(Scratch::new),
         entries_read: 0,

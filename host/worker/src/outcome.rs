@@ -1,29 +1,18 @@
 //! Why a guest ended, in the gateway's codes: traps, limits and deadlines told apart.
 
-use crate::engine::TABLE_ELEMENTS_MAX;
 use crate::machine::HANDLES_MAX;
-use crate::state::{ExceededBound, MemoryLimit};
-use cofferdam_core::limits::Limits;
+use crate::state::MemoryLimit;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use wasmtime::Trap;
 use wasmtime::component::ResourceTableError;
 use wasmtime_wasi::I32Exit;
 
 /// The error of a call whose guest did not return.
-pub(crate) fn failure_error(
-    error: &wasmtime::Error,
-    memory: &MemoryLimit,
-    limits: &Limits,
-    said: &str,
-) -> ToolError {
+pub(crate) fn failure_error(error: &wasmtime::Error, memory: &MemoryLimit, said: &str) -> ToolError {
     if let Some(host) = error.downcast_ref::<ToolError>() {
         return host.clone();
     }
-    if let Some(exceeded) = memory.exceeded() {
-        let wanted = match exceeded {
-            ExceededBound::Memory => format!("more memory than its limit of {}", limits.memory),
-            ExceededBound::Table => format!("a table of more than {TABLE_ELEMENTS_MAX} elements"),
-        };
+    if let Some(wanted) = memory.exceeded() {
         let text = format!("the tool wanted {wanted}; nothing was changed");
         return ToolError::new(ErrorCode::OutOfMemory, text);
     }

@@ -5,6 +5,7 @@ use crate::engine::TABLE_ELEMENTS_MAX;
 use crate::files::{GuestMount, LastMount};
 use crate::gateway::GatewayLink;
 use crate::scratch::Scratch;
+use cofferdam_core::limits::ByteSize;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -134,28 +135,22 @@ impl WasiView for StoreState {
 /// Bounds linear memory and tables, and remembers which bound was hit.
 #[derive(Debug)]
 pub(crate) struct MemoryLimit {
-    bytes_max: usize,
+    bytes_max: ByteSize,
     /// Of all memories that the guest has.
-    bytes: usize,
-    exceeded: Option<ExceededBound>,
-}
-
-/// A bound that a guest was held to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ExceededBound {
-    Memory,
-    Table,
+    bytes: u64,
+    /// What the guest wanted that is over a bound, in words.
+    exceeded: Option<String>,
 }
 
 impl MemoryLimit {
     /// So much, over all memories.
-    pub(crate) fn new(bytes_max: usize) -> Self {
+    pub(crate) fn new(bytes_max: ByteSize) -> Self {
         Self { bytes_max, bytes: 0, exceeded: None }
     }
 
-    /// The bound that was hit last.
-    pub(crate) fn exceeded(&self) -> Option<ExceededBound> {
-        self.exceeded
+    /// What was wanted that hit a bound last, in words.
+    pub(crate) fn exceeded(&self) -> Option<&str> {
+        self.exceeded.as_deref()
     }
 }
 
@@ -170,12 +165,12 @@ impl ResourceLimiter for MemoryLimit {
         if own.is_some_and(|own| desired > own) {
             return Ok(false);
         }
-        let bytes = self.bytes.saturating_add(desired.saturating_sub(current));
-        let fits = bytes <= self.bytes_max;
+        let bytes = self.bytes.saturating_add(desired.saturating_sub(current) as u64);
+        let fits = bytes <= self.bytes_max.0;
         if fits {
             self.bytes = bytes;
         } else {
-            self.exceeded = Some(ExceededBound::Memory);
+            self.exceeded = Some(format!("more memory than its limit of {}", self.bytes_max));
         }
         Ok(fits)
     }
@@ -183,7 +178,7 @@ impl ResourceLimiter for MemoryLimit {
     fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         let fits = desired <= TABLE_ELEMENTS_MAX;
         if !fits {
-            self.exceeded = Some(ExceededBound::Table);
+            self.exceeded = Some(format!("a table of more than {TABLE_ELEMENTS_MAX} elements"));
         }
         Ok(fits)
     }

@@ -40,21 +40,13 @@ pub(super) struct Exchanges {
     terms: Terms,
     /// The body of the next request, as far as it came.
     pending: Vec<u8>,
-    open: BTreeMap<HttpId, OpenExchange>,
+    /// Answers that are being read, each with the bytes of both bodies so far.
+    open: BTreeMap<HttpId, (HttpAnswer, u64)>,
     ever: u32,
     /// Why the last request was refused that was.
     pub(super) denied: Option<String>,
     /// What could not be written down.
     unaudited: Option<ToolError>,
-}
-
-/// An answer that is being read.
-struct OpenExchange {
-    asked: RequestRecord,
-    status: u16,
-    /// Of both bodies.
-    bytes: u64,
-    body: Box<dyn Iterator<Item = Result<Vec<u8>, HttpFailure>> + Send>,
 }
 
 impl Exchanges {
@@ -108,9 +100,9 @@ impl Exchanges {
             return Err(error);
         }
         match answered {
-            Ok(HttpAnswer { asked, head, body }) => {
-                let id = HttpId(self.ever);
-                self.open.insert(id, OpenExchange { asked, status: head.status, bytes: sent, body });
+            Ok(answer) => {
+                let (id, head) = (HttpId(self.ever), answer.head.clone());
+                self.open.insert(id, (answer, sent));
                 Ok(Reply::HttpHead(id, head))
             }
             Err(failure) => Ok(Reply::HttpFailed(self.note_refused(failure))),
@@ -130,10 +122,12 @@ impl Exchanges {
 
     /// The next piece of an answer; nothing at its end, nor of one that is not read any more.
     pub(super) fn read(&mut self, id: HttpId) -> Result<Reply, ToolError> {
-        let Some(open) = self.open.get_mut(&id) else { return Ok(Reply::HttpPiece(ByteBuf::new())) };
-        match open.body.next().unwrap_or_else(|| Ok(Vec::new())) {
+        let Some((answer, bytes)) = self.open.get_mut(&id) else {
+            return Ok(Reply::HttpPiece(ByteBuf::new()));
+        };
+        match answer.body.next().unwrap_or_else(|| Ok(Vec::new())) {
             Ok(piece) => {
-                open.bytes += piece.len() as u64;
+                *bytes += piece.len() as u64;
                 if piece.is_empty() {
                     self.end(id, None)?;
                 }
@@ -172,8 +166,9 @@ impl Exchanges {
     }
 
     fn end(&mut self, id: HttpId, failure: Option<HttpFailure>) -> Result<(), ToolError> {
-        let Some(OpenExchange { asked, status, bytes, .. }) = self.open.remove(&id) else { return Ok(()) };
-        (self.access.note)(ExchangeNote { asked, status: Some(status), bytes, sending: false, failure })
+        let Some((HttpAnswer { asked, head, .. }, bytes)) = self.open.remove(&id) else { return Ok(()) };
+        let status = Some(head.status);
+        (self.access.note)(ExchangeNote { asked, status, bytes, sending: false, failure })
     }
 }
 

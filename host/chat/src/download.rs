@@ -3,7 +3,7 @@
 
 use cofferdam_agent::server::Backoff;
 use cofferdam_core::limits::ByteSize;
-use cofferdam_warden::attachments::{Download, IntakeResult};
+use cofferdam_warden::attachments::{Attachment, Download};
 use futures_util::future::BoxFuture;
 use futures_util::{Stream, StreamExt};
 use std::pin::pin;
@@ -74,7 +74,7 @@ pub async fn fetch<S>(
     mut source: S,
     mut item: Download,
     attempt: impl for<'a> Fn(&'a mut S, &'a mut Download) -> BoxFuture<'a, Result<(), FailedAttempt>>,
-) -> IntakeResult {
+) -> Attachment {
     let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(5));
     let mut made = 0;
     let why = loop {

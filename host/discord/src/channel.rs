@@ -24,7 +24,7 @@ use cofferdam_chat::setup::{ChannelSettings, MenuEntry};
 use cofferdam_chat::{AGAIN, Activity};
 use cofferdam_core::id::TurnId;
 use cofferdam_store::{self as store, AlbumStanding, Update};
-use cofferdam_warden::attachments::{Download, IntakeResult};
+use cofferdam_warden::attachments::{Attachment, Download};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,7 +57,7 @@ impl Channel for DiscordBot {
         None
     }
 
-    async fn fetch(&self, file: DiscordFile, item: Download) -> IntakeResult {
+    async fn fetch(&self, file: DiscordFile, item: Download) -> Attachment {
         download(self, file, item).await
     }
 

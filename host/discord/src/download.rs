@@ -11,7 +11,7 @@ use super::wire::id;
 use cofferdam_chat::download::{
     BROKEN, FailedAttempt, await_head, describe_status, fetch, give_up, read_body, refuse_length, retry,
 };
-use cofferdam_warden::attachments::{DeclaredFile, Download, IntakeResult, SentFile};
+use cofferdam_warden::attachments::{Attachment, DeclaredFile, Download, SentFile};
 use futures_util::TryStreamExt;
 use reqwest::{Response, Url};
 use serde_json::Value;
@@ -41,7 +41,7 @@ impl SentFile for DiscordFile {
 }
 
 /// Fetches a file and ends its download.
-pub(super) async fn download(bot: &DiscordBot, file: DiscordFile, item: Download) -> IntakeResult {
+pub(super) async fn download(bot: &DiscordBot, file: DiscordFile, item: Download) -> Attachment {
     let source = FileDownload { bot, file, is_renewed: false };
     fetch(source, item, |source, item| Box::pin(source.bring(item))).await
 }

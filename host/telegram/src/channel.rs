@@ -21,7 +21,7 @@ use cofferdam_chat::setup::{ChannelSettings, MenuEntry};
 use cofferdam_chat::{AGAIN, Activity};
 use cofferdam_core::id::TurnId;
 use cofferdam_store::{self as store, AlbumStanding, StoreError, Update};
-use cofferdam_warden::attachments::{Download, IntakeResult};
+use cofferdam_warden::attachments::{Attachment, Download};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,7 +62,7 @@ impl Channel for TelegramBot {
         message(update)?.media
     }
 
-    async fn fetch(&self, file: MessageFile, item: Download) -> IntakeResult {
+    async fn fetch(&self, file: MessageFile, item: Download) -> Attachment {
         download(self, file, item).await
     }
 

@@ -8,7 +8,7 @@ use super::media::MessageFile;
 use cofferdam_chat::download::{
     BROKEN, FailedAttempt, await_head, describe_status, fetch, give_up, read_body, refuse_length, retry,
 };
-use cofferdam_warden::attachments::{DeclaredFile, Download, IntakeResult, SentFile};
+use cofferdam_warden::attachments::{Attachment, DeclaredFile, Download, SentFile};
 use futures_util::TryStreamExt;
 use serde_json::Value;
 use std::time::Duration;
@@ -31,7 +31,7 @@ impl SentFile for MessageFile {
 }
 
 /// Fetches a file and ends its download.
-pub(super) async fn download(bot: &TelegramBot, file: MessageFile, item: Download) -> IntakeResult {
+pub(super) async fn download(bot: &TelegramBot, file: MessageFile, item: Download) -> Attachment {
     fetch((bot, file), item, |(bot, file), item| Box::pin(bring(bot, file, item))).await
 }
 

@@ -10,7 +10,7 @@ use crate::{Activity, EditableMessage, ShownActivity, words};
 use cofferdam_core::command::{ControlWord, steer_text, word};
 use cofferdam_core::id::{SessionId, TurnId};
 use cofferdam_store::{AlbumStanding, QueueMode, ReplyPlace, StoreError, Update};
-use cofferdam_warden::attachments::{Download, IntakeResult, SentFile};
+use cofferdam_warden::attachments::{Attachment, Download, SentFile};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub trait Channel: Send + Sync + Sized + 'static {
 
     /// Fetches a file and ends its download: it is there, or says why not. Tries again what time
     /// may heal. Dropping the future ends it.
-    fn fetch(&self, file: Self::File, download: Download) -> impl Future<Output = IntakeResult> + Send;
+    fn fetch(&self, file: Self::File, download: Download) -> impl Future<Output = Attachment> + Send;
 
     /// Whether a question may be worked on now: asked each time right before. One that may not is
     /// answered by nobody.

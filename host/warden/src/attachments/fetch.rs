@@ -4,7 +4,7 @@
 //! What a channel keeps for bringing back the files of an earlier message, and for how long, is its
 //! own affair; this room keeps nothing.
 
-use super::{Attachments, DeclaredFile, Download, Intake, IntakeResult};
+use super::{Attachment, Attachments, DeclaredFile, Download, Intake};
 use async_trait::async_trait;
 use cofferdam_core::attachment::AttachmentInfo;
 use serde::Serialize;
@@ -50,7 +50,7 @@ pub async fn fetch_all<F: SentFile, R>(
     tell: impl Fn(usize, usize),
 ) -> Attachments
 where
-    R: Future<Output = IntakeResult> + Send + 'static,
+    R: Future<Output = Attachment> + Send + 'static,
 {
     let mut admitted = Vec::new();
     for file in files {

@@ -88,9 +88,9 @@ impl Intake {
     }
 
     /// Puts a download that ended in its place.
-    pub fn settle(&mut self, settled: IntakeResult) {
-        if let Some(item) = self.items.get_mut(settled.0.info.index as usize) {
-            *item = settled.0;
+    pub fn settle(&mut self, settled: Attachment) {
+        if let Some(item) = self.items.get_mut(settled.info.index as usize) {
+            *item = settled;
         }
     }
 
@@ -140,9 +140,6 @@ pub struct Download {
     failed: Option<String>,
 }
 
-/// A download that ended one way or the other.
-pub struct IntakeResult(Attachment);
-
 impl Download {
     /// Bytes that have arrived.
     pub fn bytes_arrived(&self) -> u64 {
@@ -176,10 +173,10 @@ impl Download {
     }
 
     /// All bytes arrived: hashes and sniffs them. Reads from disk when the attachment is large.
-    pub fn finish(self) -> IntakeResult {
+    pub fn finish(self) -> Attachment {
         let got = self.writer.bytes_written();
         if let Some(reason) = &self.failed {
-            return IntakeResult(unavailable(self.info, reason));
+            return unavailable(self.info, reason);
         }
         if let Some(expected) = self.expected.filter(|expected| got < *expected) {
             return self.fail(&format!("truncated: {got} of {expected} bytes arrived; send it again"));
@@ -188,12 +185,12 @@ impl Download {
         claim.shrink_to(got);
         // The bytes of the turn stay counted for as long as the turn takes more.
         claim.keep();
-        IntakeResult(available(info, writer.finish()))
+        available(info, writer.finish())
     }
 
     /// The download failed for a reason that the channel knows.
-    pub fn fail(self, reason: &str) -> IntakeResult {
-        IntakeResult(unavailable(self.info, reason))
+    pub fn fail(self, reason: &str) -> Attachment {
+        unavailable(self.info, reason)
     }
 }
 

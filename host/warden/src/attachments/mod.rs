@@ -20,7 +20,7 @@ mod turn_bytes;
 
 pub use blob::{Blob, BlobBytes, BlobReader};
 pub use fetch::{RecentAttachments, SentFile, fetch_all};
-pub use intake::{DeclaredFile, Download, Intake, IntakeResult};
+pub use intake::{DeclaredFile, Download, Intake};
 pub use list::{Attachment, Attachments};
 pub use sniff::{UNKNOWN_TYPE, sniff};
 pub use store::{BlobError, BlobStore, BlobWriter};

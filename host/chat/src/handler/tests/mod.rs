@@ -29,7 +29,7 @@ use cofferdam_store::{
 };
 use cofferdam_warden::attachments::outgoing::{self, Outgoing};
 use cofferdam_warden::attachments::{
-    self, Attachments, BlobStore, DeclaredFile, Download, IntakeResult, SentFile,
+    self, Attachment, Attachments, BlobStore, DeclaredFile, Download, SentFile,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -204,7 +204,7 @@ impl Channel for Paper {
         letter(update)?.sheet
     }
 
-    async fn fetch(&self, sheet: Sheet, mut download: Download) -> IntakeResult {
+    async fn fetch(&self, sheet: Sheet, mut download: Download) -> Attachment {
         let _ = download.write(format!("<{}>", sheet.name).as_bytes());
         download.finish()
     }
@@ -308,7 +308,7 @@ impl Provider for Echo {
 
 /// What files hold; `-` stands for one that could not be had.
 fn contents(files: &Attachments) -> String {
-    let content = |file: &attachments::Attachment| {
+    let content = |file: &Attachment| {
         let Some(blob) = &file.blob else { return "-".to_owned() };
         let mut text = String::new();
         blob.reader().read_to_string(&mut text).expect("text");

@@ -30,7 +30,7 @@ struct Place {
 }
 
 impl Place {
-    async fn fetch(&self, Named(name): Named, mut download: Download) -> IntakeResult {
+    async fn fetch(&self, Named(name): Named, mut download: Download) -> Attachment {
         let at_once = self.at_once.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(at_once, Ordering::SeqCst);
         // The later ones come in first.

@@ -11,13 +11,11 @@ use std::sync::Arc;
 
 /// Bytes of known length and hash.
 #[derive(Clone)]
-pub struct Blob(pub(super) Arc<BlobShared>);
-
-/// What all clones of a blob share.
-pub(super) struct BlobShared {
-    len: u64,
-    sha256: [u8; 32],
-    body: BlobBytes,
+pub struct Blob {
+    pub(super) len: u64,
+    pub(super) sha256: [u8; 32],
+    /// What all clones share.
+    pub(super) body: Arc<BlobBytes>,
 }
 
 /// Where a blob's bytes are, for code that can do better than copying them.
@@ -31,27 +29,27 @@ pub enum BlobBytes {
 impl Blob {
     /// Bytes that nobody changes, their length, and their SHA-256.
     pub fn new(body: BlobBytes, len: u64, sha256: [u8; 32]) -> Self {
-        Self(Arc::new(BlobShared { len, sha256, body }))
+        Self { len, sha256, body: Arc::new(body) }
     }
 
     /// Length in bytes.
     pub fn len(&self) -> u64 {
-        self.0.len
+        self.len
     }
 
     /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
-        self.0.len == 0
+        self.len == 0
     }
 
     /// SHA-256 of the bytes.
     pub fn sha256(&self) -> &[u8; 32] {
-        &self.0.sha256
+        &self.sha256
     }
 
     /// Where the bytes are.
     pub fn bytes(&self) -> &BlobBytes {
-        &self.0.body
+        &self.body
     }
 
     /// Fills `buffer` from `offset` on as far as it can; 0 only at or behind the end.

@@ -3,7 +3,7 @@
 //! It refuses a byte over the cap before it keeps it. A large blob's file has no name (where the
 //! filesystem can do that), so a crash leaves nothing; what it leaves elsewhere is swept at start.
 
-use super::blob::{Blob, BlobBytes, BlobShared};
+use super::blob::{Blob, BlobBytes};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::lock::lock;
 use sha2::{Digest, Sha256};
@@ -26,7 +26,7 @@ pub(super) const TEMP_PREFIX: &str = ".tmp";
 pub struct BlobStore {
     dir: Arc<Path>,
     /// Bounded by the blobs that turns hold: the dead are dropped with each new one.
-    alive: Arc<Mutex<HashMap<[u8; 32], Weak<BlobShared>>>>,
+    alive: Arc<Mutex<HashMap<[u8; 32], Weak<BlobBytes>>>>,
 }
 
 /// Why bytes are not kept.
@@ -57,16 +57,16 @@ impl BlobStore {
         BlobWriter { store: self.clone(), limit, len: 0, hasher: Sha256::new(), body }
     }
 
-    /// The one blob with this hash: the one that is alive, or else a new one.
-    fn hold(&self, sha256: [u8; 32], new: impl FnOnce() -> Blob) -> Blob {
+    /// The bytes with this hash: those that are alive, or else new ones.
+    fn hold(&self, sha256: [u8; 32], new: impl FnOnce() -> BlobBytes) -> Arc<BlobBytes> {
         let mut alive = lock(&self.alive);
         if let Some(held) = alive.get(&sha256).and_then(Weak::upgrade) {
-            return Blob(held);
+            return held;
         }
         alive.retain(|_, held| held.strong_count() > 0);
-        let blob = new();
-        alive.insert(sha256, Arc::downgrade(&blob.0));
-        blob
+        let body = Arc::new(new());
+        alive.insert(sha256, Arc::downgrade(&body));
+        body
     }
 }
 
@@ -126,12 +126,10 @@ impl BlobWriter {
     /// The blob; the same one as before if these bytes are already held.
     pub fn finish(self) -> Blob {
         let sha256 = self.hasher.finalize().into();
-        self.store.hold(sha256, || {
-            let body = match self.body.into_inner() {
-                SpooledData::InMemory(held) => BlobBytes::Memory(held.into_inner().into()),
-                SpooledData::OnDisk(file) => BlobBytes::File(file),
-            };
-            Blob::new(body, self.len, sha256)
-        })
+        let body = self.store.hold(sha256, || match self.body.into_inner() {
+            SpooledData::InMemory(held) => BlobBytes::Memory(held.into_inner().into()),
+            SpooledData::OnDisk(file) => BlobBytes::File(file),
+        });
+        Blob { len: self.len, sha256, body }
     }
 }

@@ -66,8 +66,8 @@ fn equal_bytes_are_held_once_while_anybody_holds_them() {
     for len in [100, 1 << 20] {
         let bytes = pattern(len);
         let (one, two) = (blob(&store, &bytes), blob(&store, &bytes));
-        assert!(std::sync::Arc::ptr_eq(&one.0, &two.0));
-        let gone = std::sync::Arc::downgrade(&one.0);
+        assert!(std::sync::Arc::ptr_eq(&one.body, &two.body));
+        let gone = std::sync::Arc::downgrade(&one.body);
         drop((one, two));
         assert!(gone.upgrade().is_none());
         assert_eq!(blob(&store, &bytes).len(), len as u64);

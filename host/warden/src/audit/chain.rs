@@ -11,6 +11,7 @@ use super::tail::TEAR_BYTES_MAX;
 use super::{AuditError, Head};
 use cofferdam_core::audit::{AuditEvent, Record, sha256_hex};
 use std::fs::File;
+use std::ops::ControlFlow::{self, Break, Continue};
 
 /// The first record that is not what it must be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,17 +94,6 @@ pub enum RecordFault {
     CutTail(String),
 }
 
-/// What a line is to the chain.
-#[derive(Debug)]
-pub(super) enum ChainLink {
-    /// The next record.
-    Record(Box<Record>),
-    /// A line that a crash may have torn; what follows decides.
-    Torn,
-    /// The chain is broken.
-    Bad(BrokenRecord),
-}
-
 /// A bad record and the file it is in, counted from 0.
 #[derive(Debug)]
 pub(super) struct BrokenRecord {
@@ -146,30 +136,35 @@ impl Chain {
         Self { head, torn, continues, begins_anywhere, head_file: 0, head_line: 0, file: 0, lines: 0 }
     }
 
-    /// What the next line is to the chain.
-    pub(super) fn follow(&mut self, line: &PositionedLine<'_>, file: &File) -> Result<ChainLink, AuditError> {
+    /// The next record; none where a crash may have torn the line, which what follows decides.
+    /// Breaks where the chain does.
+    pub(super) fn follow(
+        &mut self,
+        line: &PositionedLine<'_>,
+        file: &File,
+    ) -> Result<ControlFlow<BrokenRecord, Option<Box<Record>>>, AuditError> {
         self.lines += 1;
         let record = match read(line.bytes) {
             LineKind::Record(record) => record,
-            LineKind::Foreign(why) => return Ok(ChainLink::Bad(self.unreadable(why))),
+            LineKind::Foreign(why) => return Ok(Break(self.unreadable(why))),
             LineKind::Torn(why) => {
                 let (line_number, start) = (self.lines, line.offset);
                 let begun = self.is_next_start(line.bytes);
                 self.torn.get_or_insert(TornLines { line: line_number, start, why, begun });
-                return Ok(ChainLink::Torn);
+                return Ok(Continue(None));
             }
         };
         self.begin_at(&record);
         if let Some(bad) = self.find_misplaced(&record) {
-            return Ok(ChainLink::Bad(bad));
+            return Ok(Break(bad));
         }
         if let Some(bad) = self.find_misrecovered(&record, line, file)? {
-            return Ok(ChainLink::Bad(bad));
+            return Ok(Break(bad));
         }
         self.head = Head { seq: record.seq, sha256: sha256_hex(line.bytes) };
         (self.head_file, self.head_line) = (self.file, self.lines);
         self.torn = None;
-        Ok(ChainLink::Record(record))
+        Ok(Continue(Some(record)))
     }
 
     /// What is bad about the end of a file that was rotated away: it was whole when that happened.

@@ -3,7 +3,7 @@
 //! It refuses to say more than the files can show: a chain alone cannot show that its tail was cut
 //! or that all of it was written anew. A head kept elsewhere can, and so can a signed one.
 
-use super::chain::{BadRecord, BrokenRecord, Chain, ChainLink, RecordFault};
+use super::chain::{BadRecord, BrokenRecord, Chain, RecordFault};
 use super::files::{LogFiles, LogSelection};
 use super::lines::LineEnd;
 use super::{AuditError, Head, ToldHeads, open};
@@ -11,6 +11,7 @@ use cofferdam_core::audit::{AuditEvent, Record};
 use cofferdam_core::text::one_line;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow::{Break, Continue};
 use std::path::PathBuf;
 
 /// What a check found.
@@ -142,9 +143,9 @@ pub fn verify(
         while let Some(line) = lines.next()? {
             last_end = line.end;
             match chain.follow(&line, &part.file)? {
-                ChainLink::Torn => {}
-                ChainLink::Bad(broken) => return bad(broken),
-                ChainLink::Record(record) => {
+                Break(broken) => return bad(broken),
+                Continue(None) => {}
+                Continue(Some(record)) => {
                     report.count(&record, &chain);
                     if let Some(fault) = expected.find_contradiction(&chain.head)? {
                         return bad(chain.current_fault(fault));

@@ -59,20 +59,12 @@ impl From<Errno> for Broken {
     }
 }
 
-/// Which end of the pair it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    /// Takes no descriptor, and nothing that it did not ask for.
-    Gateway,
-    /// Takes what it is told.
-    Worker,
-}
-
 /// One end of the pair.
 #[derive(Debug)]
 pub struct Socket {
     fd: OwnedFd,
-    end: End,
+    /// Whether a message may bring descriptors.
+    takes_descriptors: bool,
     /// The number of the call that messages belong to.
     call: u32,
     /// How long a wait lasts before it is asked whether to go on.
@@ -87,19 +79,16 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// The gateway's end.
+    /// The gateway's end, which takes no descriptor, and nothing that it did not ask for.
     pub fn of_gateway(fd: OwnedFd) -> Self {
-        Self::new(fd, End::Gateway)
+        let (takes_descriptors, descriptors) = (false, VecDeque::new());
+        let (inbox, read, filled) = (Vec::new(), 0, 0);
+        Self { fd, takes_descriptors, call: 0, patience: None, inbox, read, filled, descriptors }
     }
 
-    /// The worker's end.
+    /// The worker's end, which takes what it is told.
     pub fn of_worker(fd: OwnedFd) -> Self {
-        Self::new(fd, End::Worker)
-    }
-
-    fn new(fd: OwnedFd, end: End) -> Self {
-        let descriptors = VecDeque::new();
-        Self { fd, end, call: 0, patience: None, inbox: Vec::new(), read: 0, filled: 0, descriptors }
+        Self { takes_descriptors: true, ..Self::of_gateway(fd) }
     }
 
     /// Begins another call: from now on messages carry its number, and those of the one before end
@@ -297,10 +286,7 @@ impl Socket {
             Err(errno) => return Err(errno.into()),
         }
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
-        let room = match self.end {
-            End::Gateway => 0,
-            End::Worker => space.len(),
-        };
+        let room = if self.takes_descriptors { space.len() } else { 0 };
         let mut ancillary = RecvAncillaryBuffer::new(&mut space[..room]);
         let pieces = &mut [IoSliceMut::new(&mut self.inbox[self.filled..])];
         let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;

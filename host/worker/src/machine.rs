@@ -11,7 +11,7 @@ use crate::gateway::GatewayLink;
 use crate::linking;
 use crate::outcome;
 use crate::output::StreamTo;
-use crate::scratch::Scratch;
+use crate::scratch::ScratchFolder;
 use crate::state::{self, DiskReads, MemoryLimit, StoreState};
 use crate::stdio::CallStreams;
 use cofferdam_core::capability::Grants;
@@ -201,7 +201,7 @@ fn store(
         table,
         memory: MemoryLimit::new(limits.memory),
         mounts,
-        scratch: grants.scratch.as_ref().map(Scratch::new),
+        scratch: grants.scratch.as_ref().map(ScratchFolder::new),
         entries_read: 0,
         last_mount: LastMount::default(),
         disk: DiskReads::default(),

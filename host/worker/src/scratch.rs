@@ -24,23 +24,15 @@ const DEPTH_MAX: usize = 64;
 /// Longest name.
 const NAME_BYTES_MAX: usize = 255;
 
-/// The folder.
-#[derive(Clone)]
-pub(crate) struct Scratch {
-    grant: ScratchGrant,
-    root: Arc<ScratchFolder>,
-}
-
-/// What is used of it, and whether more was wanted.
+/// What is used of what is granted, and whether more was wanted.
 struct ScratchUsage {
-    bytes_max: u64,
-    files_max: u64,
+    grant: ScratchGrant,
     bytes: AtomicU64,
     files: AtomicU64,
     exceeded: AtomicBool,
 }
 
-/// A folder.
+/// A folder: the one of the call, or one within it.
 pub(crate) struct ScratchFolder {
     usage: Arc<ScratchUsage>,
     depth: AtomicUsize,
@@ -74,11 +66,12 @@ impl ScratchUsage {
     }
 
     fn take_bytes(&self, more: u64) -> Result<(), ErrorCode> {
-        self.take(&self.bytes, more, self.bytes_max)
+        self.take(&self.bytes, more, self.grant.bytes.0)
     }
 
     fn take_file(&self) -> Result<(), ErrorCode> {
-        self.take(&self.files, 1, self.files_max)
+        // And the root, which the guest has not made.
+        self.take(&self.files, 1, u64::from(self.grant.files) + 1)
     }
 }
 
@@ -96,29 +89,26 @@ impl Drop for ScratchFile {
     }
 }
 
-impl Scratch {
-    /// An empty folder within these bounds.
-    pub(crate) fn new(grant: &ScratchGrant) -> Self {
+impl ScratchFolder {
+    /// That of a call, empty, within these bounds.
+    pub(crate) fn new(grant: &ScratchGrant) -> Arc<Self> {
         let usage = Arc::new(ScratchUsage {
-            bytes_max: grant.bytes.0,
-            // And the root, which the guest has not made.
-            files_max: u64::from(grant.files) + 1,
+            grant: grant.clone(),
             bytes: AtomicU64::new(0),
             files: AtomicU64::new(1),
             exceeded: AtomicBool::new(false),
         });
-        let (depth, entries) = (AtomicUsize::new(0), Mutex::default());
-        Self { grant: grant.clone(), root: Arc::new(ScratchFolder { usage, depth, entries }) }
+        Arc::new(Self { usage, depth: AtomicUsize::new(0), entries: Mutex::default() })
     }
 
-    /// The guest's name of it.
+    /// The guest's name of the one of the call.
     pub(crate) fn guest(&self) -> &str {
-        &self.grant.guest
+        &self.usage.grant.guest
     }
 
-    /// Its root, open.
-    pub(crate) fn handle(&self) -> Handle {
-        Handle::new(ScratchNode::Folder(self.root.clone()))
+    /// It, open.
+    pub(crate) fn handle(self: &Arc<Self>) -> Handle {
+        Handle::new(ScratchNode::Folder(self.clone()))
     }
 
     /// Refuses what a call has left that wanted more than there was: it may be in part.
@@ -126,18 +116,16 @@ impl Scratch {
     /// # Errors
     /// `quota_exceeded`.
     pub(crate) fn check_exceeded(&self) -> Result<(), ToolError> {
-        if !self.root.usage.exceeded.load(Ordering::Relaxed) {
+        if !self.usage.exceeded.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let ScratchGrant { guest, bytes, files } = &self.grant;
+        let ScratchGrant { guest, bytes, files } = &self.usage.grant;
         let said = format!(
             "the tool wanted more in {guest} than {bytes} or {files} files and folders; nothing was changed"
         );
         Err(ToolError::new(ToolCode::QuotaExceeded, said))
     }
-}
 
-impl ScratchFolder {
     fn is_empty(&self) -> bool {
         lock(&self.entries).is_empty()
     }
@@ -229,8 +217,7 @@ mod tests {
     #[test]
     fn a_file_that_shrinks_gives_its_memory_back() {
         let grant = ScratchGrant { guest: "/scratch".into(), bytes: ByteSize::mib(1), files: 1 };
-        let scratch = Scratch::new(&grant);
-        let file = scratch.root.make_file("a").expect("there is room");
+        let file = ScratchFolder::new(&grant).make_file("a").expect("there is room");
         for len in [1 << 20, 1000, 0] {
             file.resize(len).expect("there is room");
             let held = lock(&file.bytes).capacity() as u64;

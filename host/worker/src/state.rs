@@ -4,7 +4,7 @@ use crate::bindings::cofferdam::tool::types::{ErrorCode as WitCode, ToolError as
 use crate::engine::TABLE_ELEMENTS_MAX;
 use crate::files::{GuestMount, LastMount};
 use crate::gateway::GatewayLink;
-use crate::scratch::Scratch;
+use crate::scratch::ScratchFolder;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(crate) struct StoreState {
     pub(crate) memory: MemoryLimit,
     pub(crate) mounts: Vec<GuestMount>,
     /// The call's own folder, if it has one.
-    pub(crate) scratch: Option<Scratch>,
+    pub(crate) scratch: Option<Arc<ScratchFolder>>,
     /// Entries of directories read so far.
     pub(crate) entries_read: u64,
     /// Where something was looked at last.

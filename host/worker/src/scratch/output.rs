@@ -1,23 +1,28 @@
 //! What a command has left in its scratch folder, handed to the gateway: staged at the judged paths
 //! of its arguments, and published like any staged file once the call has succeeded.
 
-use super::{Scratch, ScratchNode};
+use super::{ScratchFolder, ScratchNode};
 use crate::gateway::{GatewayLink, expect_done, expect_reply};
 use cofferdam_core::entry::CommandOutput;
 use cofferdam_core::host_call::Request;
 use cofferdam_core::lock::lock;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde_bytes::Bytes;
+use std::sync::Arc;
 
 /// Bytes of one write.
 const PIECE_BYTES: usize = 1 << 20;
 
-impl Scratch {
+impl ScratchFolder {
     /// Stages these outputs, in order.
     ///
     /// # Errors
     /// `not_found` for a named file that was not written; what the gateway refuses.
-    pub(crate) fn stage(&self, outputs: &[CommandOutput], gateway: &GatewayLink) -> Result<(), ToolError> {
+    pub(crate) fn stage(
+        self: &Arc<Self>,
+        outputs: &[CommandOutput],
+        gateway: &GatewayLink,
+    ) -> Result<(), ToolError> {
         outputs.iter().try_for_each(|output| match output.name.strip_suffix('/') {
             Some(folder) => match self.find(folder) {
                 Some(node @ ScratchNode::Folder(_)) => stage_below(&node, &output.path, output, gateway),
@@ -38,8 +43,8 @@ impl Scratch {
         ToolError::new(ErrorCode::NotFound, said)
     }
 
-    fn find(&self, name: &str) -> Option<ScratchNode> {
-        name.split('/').try_fold(ScratchNode::Folder(self.root.clone()), |node, part| match node {
+    fn find(self: &Arc<Self>, name: &str) -> Option<ScratchNode> {
+        name.split('/').try_fold(ScratchNode::Folder(self.clone()), |node, part| match node {
             ScratchNode::Folder(folder) => folder.get(part),
             ScratchNode::File(_) => None,
         })

@@ -8,7 +8,7 @@ mod socket;
 
 pub use protocol::{
     COMPILED_BYTES_MAX, CallSpec, Compiled, DESCRIPTION_BYTES_MAX, DescribeError, Description,
-    ExportedFunction, FUNCTIONS_MAX, FromWorker, Functions, Hello, REQUEST_BYTES_MAX, Ready, StartError,
+    ExportedFunction, FUNCTIONS_MAX, FromWorker, Hello, REQUEST_BYTES_MAX, Ready, StartError,
     TO_WORKER_BYTES_MAX, ToWorker,
 };
 pub use socket::{Broken, Socket, decode};

@@ -65,7 +65,8 @@ pub enum ToWorker<'a> {
         /// What of it will be called.
         point: EntryPoint,
     },
-    /// List the functions that the component exports: answered by [`Functions`].
+    /// List the functions that the component exports, those of the contract and of commands apart:
+    /// answered by a list of [`ExportedFunction`].
     Functions,
     /// Run a call: answered by [`FromWorker`]s up to [`FromWorker::Ended`].
     Call {
@@ -118,9 +119,6 @@ pub struct Description {
     /// JSON Schema of its result.
     pub result_schema: String,
 }
-
-/// The functions that a component exports, those of the contract and of commands apart.
-pub type Functions = Vec<ExportedFunction>;
 
 /// Functions of one component that are listed.
 pub const FUNCTIONS_MAX: usize = 256;

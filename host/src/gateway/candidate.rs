@@ -16,7 +16,7 @@ use cofferdam_core::tool::{Description, ToolName};
 use cofferdam_oci::Store;
 use cofferdam_policy::{ComponentSource, EntryPolicy, PolicyProblem, PolicySet, ToolPolicy};
 use cofferdam_warden::sandbox::imports::{Interfaces, NotAComponent, interfaces};
-use cofferdam_warden::sandbox::{Binary, Functions, Sandbox, SandboxError, report_loading};
+use cofferdam_warden::sandbox::{Binary, ExportedFunction, Sandbox, SandboxError, report_loading};
 use cofferdam_warden::shell::quote_path;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub struct Candidate {
     /// What it says of itself, or why it does not.
     pub description: Result<Description, String>,
     /// The functions that it exports, if it is neither a tool of the contract nor a command.
-    pub functions: Functions,
+    pub functions: Vec<ExportedFunction>,
     sandbox: Sandbox,
     /// Where its machine code is kept, and what is gone with it.
     cache: (PathBuf, Option<TempDir>),

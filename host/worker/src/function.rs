@@ -10,7 +10,7 @@ use cofferdam_core::limits::Limits;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_core::wit::{Datum, FunctionShape};
-use cofferdam_ipc::{DESCRIPTION_BYTES_MAX, ExportedFunction, FUNCTIONS_MAX, Functions};
+use cofferdam_ipc::{DESCRIPTION_BYTES_MAX, ExportedFunction, FUNCTIONS_MAX};
 use shapes::shape_of;
 use std::sync::Arc;
 use values::{datum, val};
@@ -25,7 +25,7 @@ pub(crate) const VALUE_BYTES: usize = 48;
 const LISTED_BYTES_MAX: usize = DESCRIPTION_BYTES_MAX / 2;
 
 /// The functions that a component exports, with their schemas as long as there is room for them.
-pub(crate) fn list(component: &Component) -> Functions {
+pub(crate) fn list(component: &Component) -> Vec<ExportedFunction> {
     let (engine, ty) = (component.engine(), component.component_type());
     let mut found = Vec::new();
     let mut left = LISTED_BYTES_MAX;

@@ -19,7 +19,7 @@ pub use authority::{MESSAGE_FILES_MAX, NOBODY_REACHED, REPORT_BYTES_MAX};
 pub use binary::{Binary, Embedded};
 pub use cache::{CACHE_ENTRIES_MAX, COMPONENT_BYTES_MAX};
 pub use clock::CANCEL_GRACE;
-pub use cofferdam_ipc::{ExportedFunction, Functions};
+pub use cofferdam_ipc::ExportedFunction;
 pub use notice::{report_loading, tell_of_compiling};
 
 use crate::attachments::Attachments;

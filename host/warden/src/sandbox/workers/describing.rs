@@ -8,7 +8,7 @@ use cofferdam_core::capability::Grants;
 use cofferdam_core::entry::EntryPoint;
 use cofferdam_core::limits::Limits;
 use cofferdam_ipc::{
-    Broken, DESCRIPTION_BYTES_MAX, DescribeError, Description, Functions, Socket, ToWorker, decode,
+    Broken, DESCRIPTION_BYTES_MAX, DescribeError, Description, ExportedFunction, Socket, ToWorker, decode,
 };
 use serde::de::DeserializeOwned;
 use std::borrow::Cow;
@@ -44,7 +44,7 @@ fn undescribed_error(why: &DescribeError) -> SandboxError {
 }
 
 /// The functions that the component of a worker exports; it is of no use afterwards.
-pub(super) fn functions_in(worker: &mut Worker) -> Result<Functions, SandboxError> {
+pub(super) fn functions_in(worker: &mut Worker) -> Result<Vec<ExportedFunction>, SandboxError> {
     let listed = ask(&mut worker.socket, &ToWorker::Functions);
     listed.map_err(|broken| SandboxError::Describe(format!("its functions are not listed: {broken}")))
 }

@@ -23,7 +23,7 @@ use cofferdam_core::counts::COUNTS;
 use cofferdam_core::entry::EntryPoint;
 use cofferdam_core::lock::lock;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_ipc::{Broken, CallSpec, Description, Functions, StartError, ToWorker};
+use cofferdam_ipc::{Broken, CallSpec, Description, ExportedFunction, StartError, ToWorker};
 use cofferdam_policy::ToolPolicy;
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
@@ -137,7 +137,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// [`SandboxError`].
-    pub fn functions(&self, binary: &Binary) -> Result<Functions, SandboxError> {
+    pub fn functions(&self, binary: &Binary) -> Result<Vec<ExportedFunction>, SandboxError> {
         functions_in(&mut self.start(WorkerKey::to_look(binary), binary)?)
     }
 

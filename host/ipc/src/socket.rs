@@ -126,28 +126,7 @@ impl Socket {
         descriptors: &[BorrowedFd<'_>],
         stop: impl Fn() -> bool,
     ) -> Result<(), Broken> {
-        self.send_encoded(Self::encode(message)?, descriptors, stop)
-    }
-
-    /// A message with room for its header before it.
-    ///
-    /// # Errors
-    /// [`Broken::Malformed`].
-    pub fn encode(message: &impl Serialize) -> Result<Vec<u8>, Broken> {
-        postcard::to_extend(message, vec![0; HEADER_BYTES])
-            .map_err(|_| Broken::Malformed("it does not encode"))
-    }
-
-    /// Sends what [`Socket::encode`] made.
-    ///
-    /// # Errors
-    /// [`Broken`].
-    pub fn send_encoded(
-        &mut self,
-        mut frame: Vec<u8>,
-        descriptors: &[BorrowedFd<'_>],
-        stop: impl Fn() -> bool,
-    ) -> Result<(), Broken> {
+        let mut frame = Self::encode(message)?;
         let length = u32::try_from(frame.len() - HEADER_BYTES).map_err(|_| Broken::TooLong)?;
         frame[..4].copy_from_slice(&length.to_le_bytes());
         frame[4..HEADER_BYTES].copy_from_slice(&self.call.to_le_bytes());
@@ -176,6 +155,12 @@ impl Socket {
             }
         }
         Ok(())
+    }
+
+    /// A message with room for its header before it.
+    fn encode(message: &impl Serialize) -> Result<Vec<u8>, Broken> {
+        postcard::to_extend(message, vec![0; HEADER_BYTES])
+            .map_err(|_| Broken::Malformed("it does not encode"))
     }
 
     /// Lets waits end now and then, so that `stop` is asked.

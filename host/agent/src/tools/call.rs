@@ -23,9 +23,7 @@ use cofferdam_core::limits::Limits;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
 use cofferdam_policy::{Permit, PermittedCall, Safety, Verdict, redact};
-use cofferdam_warden::calls::{
-    CallJob, CallRecord, CountedAs, EarlierRun, KEEPING_TIME_MAX, OutputKeeper, Replay,
-};
+use cofferdam_warden::calls::{CallJob, CallRecord, CountedAs, EarlierRun, KEEPING_TIME_MAX, OutputKeeper};
 use cofferdam_warden::sandbox::NOBODY_REACHED;
 use control::{deliver, resolve_request};
 use request::PendingRequest;
@@ -191,8 +189,8 @@ impl CallServices {
         // What happened is not asked about again.
         let before =
             match self.warden.resume(record, journal, |answer| deliver(request, &self.requests, answer))? {
-                Replay::Run(before) => before,
-                Replay::Answered(answer) => return Ok(Judgement::Answered(answer)),
+                ControlFlow::Continue(before) => before,
+                ControlFlow::Break(answer) => return Ok(Judgement::Answered(answer)),
             };
         reachable(request, &tool, &judged)?;
         let permit = match judged {

@@ -18,7 +18,7 @@ mod unwritten;
 
 pub use output::{KEEPING_TIME_MAX, OutputKeeper};
 pub use record::{CallRecord, CountedAs};
-pub use replay::{EarlierRun, Replay};
+pub use replay::EarlierRun;
 pub use run::CallJob;
 pub use settle::{SETTLE_LOOK, SETTLE_WAIT, SettleError};
 pub use unwritten::journal_error;

@@ -15,15 +15,7 @@ use cofferdam_core::journal::{Journal, JournalState};
 use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
 use cofferdam_policy::GuestPath;
 use std::collections::HashSet;
-
-/// What is to be done about a call that may have run before.
-#[derive(Debug)]
-pub enum Replay {
-    /// It has happened, and this is its answer.
-    Answered(ToolAnswer),
-    /// It runs, knowing this.
-    Run(EarlierRun),
-}
+use std::ops::ControlFlow::{self, Break, Continue};
 
 /// What an earlier run of a call, which a crash cut off, and the earlier calls of its turn have
 /// left.
@@ -52,8 +44,9 @@ pub(super) struct InterruptedPlan {
 }
 
 impl Warden {
-    /// What an earlier run of this very call came to, if there was one that had an answer.
-    /// `deliver` hands its files to the request that it names.
+    /// What a call is to know of an earlier run of it, and of the earlier calls of its turn.
+    /// Breaks with its answer where it has happened: `deliver` hands its files to the request that
+    /// it names.
     ///
     /// # Errors
     /// What to answer: the journal or the audit cannot be read, it failed then, or it cannot be
@@ -63,23 +56,23 @@ impl Warden {
         record: &mut CallRecord,
         journal: Option<&dyn Journal>,
         deliver: impl Fn(&ToolAnswer) -> Result<(), ToolError>,
-    ) -> Result<Replay, ToolError> {
+    ) -> Result<ControlFlow<ToolAnswer, EarlierRun>, ToolError> {
         let facts = &record.facts;
         let read = journal.map(|journal| journal.load_earlier(facts.call.as_str(), &facts.arguments_sha256));
         let earlier = read
             .transpose()
             .map_err(|e| journal_error("the journal cannot be read, so nothing was changed", &e))?;
         let Some(answer) = earlier.as_ref().and_then(|earlier| earlier.answer.clone()) else {
-            return Ok(Replay::Run(EarlierRun { earlier, cut: None }));
+            return Ok(Continue(EarlierRun { earlier, cut: None }));
         };
         let Parts { audit, outgoing, .. } = &self.parts;
         let (planned, done) = match audit.find_landed(&facts.call).map_err(audit_error)? {
-            None => return Ok(Replay::Run(EarlierRun { earlier, cut: None })),
+            None => return Ok(Continue(EarlierRun { earlier, cut: None })),
             Some(LandedCall::All(files)) if outgoing.adopt(&facts.turn, &answer.attachments) => {
                 deliver(&answer)?;
                 record.files = files;
                 record.verdict = VerdictKind::Permit;
-                return Ok(Replay::Answered(answer));
+                return Ok(Break(answer));
             }
             // The bytes for its reply are gone: only the guest can bring them again.
             Some(LandedCall::All(files)) => (files.clone(), files),
@@ -91,11 +84,11 @@ impl Warden {
         };
         let (planned, done) = (changes(planned), changes(done));
         if done.is_empty() {
-            return Ok(Replay::Run(EarlierRun { earlier, cut: None }));
+            return Ok(Continue(EarlierRun { earlier, cut: None }));
         }
         record.files = done.clone();
         let cut = InterruptedPlan::from_answer(answer, planned, done)?;
-        Ok(Replay::Run(EarlierRun { earlier, cut: Some(cut) }))
+        Ok(Continue(EarlierRun { earlier, cut: Some(cut) }))
     }
 }
 

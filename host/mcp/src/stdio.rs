@@ -46,6 +46,7 @@ pub async fn serve_stdio(
         held: None,
         pending: None,
         untaken: Arc::default(),
+        untaken_before: 0,
         waits_until: None,
     };
     let serving = serve_directly_with_ct(server.clone(), transport, None, stop);
@@ -67,6 +68,8 @@ struct Stdio {
     pending: Option<Vec<u8>>,
     /// Each message of the library that waits for room has a clone.
     untaken: Arc<()>,
+    /// How many had one at the last look.
+    untaken_before: usize,
     /// How long room is waited for, where the client has closed its end.
     waits_until: Option<Instant>,
 }
@@ -99,13 +102,19 @@ impl Stdio {
         }
     }
 
-    /// Whether as many messages wait for room as may.
-    fn is_untaken(&self) -> bool {
-        Arc::strong_count(&self.untaken) > UNTAKEN_MAX
+    /// Whether as many messages wait for room as may. Where fewer do than before, the client has
+    /// taken some, and is waited for anew.
+    fn note_untaken(&mut self) -> bool {
+        let untaken = Arc::strong_count(&self.untaken);
+        if untaken < self.untaken_before {
+            self.waits_until = None;
+        }
+        self.untaken_before = untaken;
+        untaken > UNTAKEN_MAX
     }
 
     /// Room for an answer; none where the client has closed its end and takes none either. What
-    /// begins this anew waits no longer for that.
+    /// begins this anew waits no longer for that, unless the client has taken some meanwhile.
     async fn wait_room(&mut self) -> Option<io::Result<MessageRoom>> {
         let output = self.requests.output()?;
         let room = output.reserve();
@@ -176,7 +185,8 @@ impl Transport<RoleServer> for Stdio {
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            if self.pending.is_some() || self.is_untaken() {
+            let is_untaken = self.note_untaken();
+            if self.pending.is_some() || is_untaken {
                 // Cancelled here, nothing is lost; nobody reads, and nothing is to be said.
                 let Some(room) = self.wait_room().await else {
                     self.requests.end_input();
@@ -216,7 +226,7 @@ impl Transport<RoleServer> for Stdio {
 mod tests {
     use super::*;
     use std::fs::File;
-    use std::io::Write;
+    use std::io::{Read, Write};
     use tokio::time::timeout;
 
     /// A transport, what its client writes to, and what it would read from.
@@ -231,6 +241,7 @@ mod tests {
             held: None,
             pending: None,
             untaken: Arc::default(),
+            untaken_before: 0,
             waits_until: None,
         };
         (stdio, File::from(client), unread)
@@ -253,31 +264,58 @@ mod tests {
         assert!(timeout(WRITING_ENDS * 10, ends).await.expect("it ends").is_none());
     }
 
+    /// Sends so many messages, and has the client ask.
+    fn send_many(stdio: &mut Stdio, client: &mut File, count: usize) {
+        for _ in 0..count {
+            // As long as what the pipe holds.
+            let said = ErrorData::internal_error("x".repeat(1 << 16), None);
+            tokio::spawn(stdio.send(ServerJsonRpcMessage::error(said, None)));
+        }
+        client.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").expect("room");
+    }
+
+    /// Returns when each message that was sent has asked for room.
+    async fn await_asked() {
+        for _ in 0..2 * UNTAKEN_MAX {
+            tokio::task::yield_now().await;
+        }
+    }
+
     #[tokio::test]
     async fn nothing_more_is_read_of_a_client_until_it_takes_what_waits_for_it() {
         let (mut stdio, mut client, unread) = stdio();
-        let request = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
-        let mut send_many = |stdio: &mut Stdio, count| {
-            for _ in 0..count {
-                // As long as what the pipe holds.
-                let said = ErrorData::internal_error("x".repeat(1 << 16), None);
-                tokio::spawn(stdio.send(ServerJsonRpcMessage::error(said, None)));
-            }
-            client.write_all(request).expect("room");
-        };
-        send_many(&mut stdio, UNTAKEN_MAX - 1);
+        send_many(&mut stdio, &mut client, UNTAKEN_MAX - 1);
         let read = timeout(WRITING_ENDS * 10, stdio.receive()).await.expect("it reads on");
         assert!(matches!(read, Some(JsonRpcMessage::Request(_))));
         stdio.requests.end(&rmcp::model::RequestId::Number(1));
         // Some are on their way, and wait for no room.
-        send_many(&mut stdio, 64);
-        // Each of them has asked for room by then.
-        for _ in 0..2 * UNTAKEN_MAX {
-            tokio::task::yield_now().await;
-        }
+        send_many(&mut stdio, &mut client, 64);
+        await_asked().await;
         assert!(timeout(WRITING_ENDS / 10, stdio.receive()).await.is_err(), "so many wait");
         std::thread::spawn(move || io::copy(&mut File::from(unread), &mut io::sink()));
         let read = timeout(WRITING_ENDS * 10, stdio.receive()).await.expect("there is room again");
         assert!(matches!(read, Some(JsonRpcMessage::Request(_))));
+    }
+
+    /// Else what it said before would not be read, however steadily it takes the answers.
+    #[tokio::test]
+    async fn a_client_that_has_closed_its_end_is_waited_for_anew_when_it_takes_some() {
+        let (mut stdio, mut client, unread) = stdio();
+        send_many(&mut stdio, &mut client, UNTAKEN_MAX + 64);
+        drop(client);
+        await_asked().await;
+        assert!(timeout(WRITING_ENDS / 10, stdio.receive()).await.is_err(), "so many wait");
+        let until = stdio.waits_until.expect("its end is closed");
+        let waiting = Arc::strong_count(&stdio.untaken);
+        // More than one of them.
+        File::from(unread.try_clone().expect("ours")).read_exact(&mut vec![0; 1 << 17]).expect("written");
+        let taken = async {
+            while Arc::strong_count(&stdio.untaken) >= waiting {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(WRITING_ENDS * 10, taken).await.expect("another one has room");
+        assert!(timeout(WRITING_ENDS / 10, stdio.receive()).await.is_err(), "too many wait still");
+        assert!(stdio.waits_until.expect("its end is closed") > until);
     }
 }

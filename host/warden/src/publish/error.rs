@@ -63,9 +63,11 @@ pub enum PublishError {
         "{path}: one call may rename or remove {limit} names; do the rest in another call, or name their directory"
     )]
     NameCount { path: GuestPath, limit: usize },
-    /// The call has made its number of directories.
+    /// The call has made its number of directories. The path comes last: what follows a very long
+    /// one is cut.
     #[error(
-        "{path}: one call may make {limit} directories; make the rest in another call, or raise changes in the policy"
+        "one call may make {limit} directories; make the rest in another call, or raise changes in the policy \
+         (for {path})"
     )]
     FolderCount { path: GuestPath, limit: u32 },
     /// The workspace is full.

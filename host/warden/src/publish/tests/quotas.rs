@@ -90,8 +90,10 @@ fn directories_that_a_call_makes_count_together_and_those_that_are_taken_back_do
     assert_eq!(fs::read_dir(room.host("/tmp")).unwrap().count(), 0);
     // Another call has a share of its own; a rename takes of it as a new file does.
     room.rename("/shared/d/other", below("/tmp", 80).as_str(), CreateNew).unwrap();
-    let error = room.rename(below("/tmp", 80).as_str(), below("/vault", 81).as_str(), CreateNew).unwrap_err();
+    let far = below("/vault", 2040);
+    let error = room.rename(below("/tmp", 80).as_str(), far.as_str(), CreateNew).unwrap_err();
     assert_eq!(error.code, ErrorCode::QuotaExceeded);
+    assert!(error.message.contains("one call may make 80 directories; make the rest"), "{error}");
     assert_eq!(fs::read_dir(room.host("/vault")).unwrap().count(), 0);
 }
 

@@ -108,6 +108,9 @@ fn stream_spooled(file: Arc<File>, len: u64) -> DynInputStream {
         if left == 0 {
             return Err(StreamError::Closed);
         }
+        if size == 0 {
+            return Ok(Bytes::new());
+        }
         let want = usize::try_from(left).unwrap_or(usize::MAX).min(size).min(PIECE_BYTES);
         let mut piece = vec![0; want];
         let read = file.read_at(&mut piece, at);
@@ -119,4 +122,17 @@ fn stream_spooled(file: Arc<File>, len: u64) -> DynInputStream {
         at += read as u64;
         Ok(piece.into())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_may_ask_a_spool_file_for_nothing() {
+        let mut body = stream_spooled(Arc::new(File::open("/dev/zero").expect("it is there")), 2);
+        assert!(matches!(body.read(0), Ok(nothing) if nothing.is_empty()));
+        assert!(matches!(body.read(5), Ok(piece) if piece.len() == 2));
+        assert!(matches!(body.read(0), Err(StreamError::Closed)));
+    }
 }

@@ -121,7 +121,12 @@ impl MissedMessages {
 fn asked_after(last: Snowflake, known_since: Option<i64>, now: i64) -> Snowflake {
     let known_since = known_since.map_or(i64::MIN, |at| at.saturating_add(SKEW_MAX_MS));
     let since = first_id_of((made_at(last) - OVERLAP_MS).max(known_since));
-    since.min(last).max(first_id_of(now - AGE_MAX_MS))
+    since.min(last).max(oldest_asked_for(now))
+}
+
+/// Messages up to this one are not asked for: if they have not come, they never do.
+pub(super) fn oldest_asked_for(now: i64) -> Snowflake {
+    first_id_of(now - AGE_MAX_MS)
 }
 
 /// Why a place is not asked to its end.

@@ -3,7 +3,7 @@
 
 use super::address;
 use super::bot::{CHANNEL, DiscordBot};
-use super::catch_up::MissedMessages;
+use super::catch_up::{MissedMessages, oldest_asked_for};
 use super::config::PLATFORM;
 use super::payload::GatewayEvent;
 use super::prepare::{is_for_us, queue_of};
@@ -56,9 +56,12 @@ impl EventReader<'_> {
                 judged
             }
             "MESSAGE_UPDATE" => judge_edit(&bot, &value),
-            "MESSAGE_DELETE" => judge_deletion(&value, std::slice::from_ref(&value["id"])),
+            "MESSAGE_DELETE" => {
+                judge_deletion(&value, std::slice::from_ref(&value["id"]), bot.api.platform_now_ms())
+            }
             "MESSAGE_DELETE_BULK" => {
-                judge_deletion(&value, value["ids"].as_array().map(Vec::as_slice).unwrap_or_default())
+                let ids = value["ids"].as_array().map(Vec::as_slice).unwrap_or_default();
+                judge_deletion(&value, ids, bot.api.platform_now_ms())
             }
             "INTERACTION_CREATE" => judge_interaction(&bot, number, value).await?,
             _ => None,
@@ -102,11 +105,11 @@ impl EventReader<'_> {
 
 /// The messages of a channel that are gone: kept together, since after the first of them nothing
 /// of the event comes again.
-fn judge_deletion(event: &Value, ids: &[Value]) -> Option<AcceptedUpdate> {
-    let channel = id(&event["channel_id"])?;
+fn judge_deletion(event: &Value, ids: &[Value], now: i64) -> Option<AcceptedUpdate> {
+    let (channel, oldest) = (id(&event["channel_id"])?, oldest_asked_for(now));
     let gone = |message| {
         let name = Some(Message::name(channel, message));
-        update(message, name, String::new(), UpdateFate::Deleted)
+        update(message, name, String::new(), UpdateFate::Deleted { may_come: message > oldest })
     };
     let updates: Vec<_> = ids.iter().filter_map(id).map(gone).collect();
     (!updates.is_empty()).then_some(AcceptedUpdate { updates, place: None, command: None })
@@ -279,6 +282,7 @@ pub(super) fn place_read(place: &str) -> Option<(Option<Snowflake>, Snowflake)> 
 
 #[cfg(test)]
 mod tests {
+    use super::super::target::first_id_of;
     use super::*;
     use serde_json::json;
 
@@ -286,12 +290,29 @@ mod tests {
     fn messages_that_are_gone_together_are_kept_together() {
         let gone = |event: Value| {
             let ids = event["ids"].as_array().expect("a list");
-            let judged = judge_deletion(&event, ids)?;
+            let judged = judge_deletion(&event, ids, 0)?;
             Some(judged.updates.into_iter().filter_map(|update| update.message).collect::<Vec<_>>())
         };
         let names = ["5/7", "5/8"].map(str::to_owned).to_vec();
         assert_eq!(gone(json!({ "channel_id": "5", "ids": ["7", "x", "8"] })), Some(names));
         assert_eq!(gone(json!({ "channel_id": "5", "ids": [] })), None);
         assert_eq!(gone(json!({ "ids": ["7"] })), None);
+    }
+
+    #[test]
+    fn a_deletion_is_remembered_only_of_a_message_that_may_come() {
+        let (now, day) = (1_800_000_000_000, 24 * 60 * 60 * 1000);
+        let [old, new] = [now - day - 1, now - day + 1].map(first_id_of);
+        let event = json!({ "channel_id": "5", "ids": [old.to_string(), new.to_string()] });
+        let ids = event["ids"].as_array().expect("a list");
+        let judged = judge_deletion(&event, ids, now).expect("messages");
+        let fates: Vec<_> = judged.updates.iter().map(|update| &update.fate).collect();
+        assert!(
+            matches!(
+                fates[..],
+                [UpdateFate::Deleted { may_come: false }, UpdateFate::Deleted { may_come: true }]
+            ),
+            "{fates:?}"
+        );
     }
 }

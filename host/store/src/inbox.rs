@@ -137,9 +137,10 @@ pub(super) fn persist(tx: &Tx<'_>, channel: &str, updates: &[NewUpdate], now: i6
                     update_text(tx, channel, new.message.as_deref(), &new.raw)?;
                 }
             }
-            UpdateFate::Deleted => {
-                // The message may come behind it, and is known then.
-                insert_update(tx, params![channel, id, now, none, "", none, now, none, none, none])?;
+            UpdateFate::Deleted { may_come } => {
+                if *may_come {
+                    insert_update(tx, params![channel, id, now, none, "", none, now, none, none, none])?;
+                }
                 withdraw(tx, channel, new.message.as_deref(), now)?;
             }
             UpdateFate::Ignored => {

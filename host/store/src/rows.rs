@@ -28,9 +28,12 @@ pub enum UpdateFate {
     /// It says how its message reads now: what waits for a turn reads so from here on. Nobody will
     /// answer it.
     Edited,
-    /// It says that its message, which has the same id, is gone: that waits for a turn no longer,
-    /// and is known if it comes later.
-    Deleted,
+    /// It says that its message, which has the same id, is gone: that waits for a turn no longer.
+    Deleted {
+        /// Whether the message may still come: it is known then. What cannot is not kept, since it
+        /// would have others forgotten.
+        may_come: bool,
+    },
     /// Nobody will answer it; its content is not kept.
     Ignored,
     /// It comes from somebody who is not served and may be told so; its content is not kept.

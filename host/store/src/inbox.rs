@@ -19,7 +19,7 @@ pub const STRANGERS_TOLD_PER_HOUR_MAX: u32 = 20;
 /// How often one stranger is told in all, until they have been forgotten
 /// ([`DONE_AGE_MAX`](super::DONE_AGE_MAX) after the last time).
 pub const STRANGER_TOLD_MAX: u32 = 3;
-const HOUR_MS: i64 = 60 * MINUTE_MS;
+pub(super) const HOUR_MS: i64 = 60 * MINUTE_MS;
 pub(super) const MINUTE_MS: i64 = 60 * 1000;
 
 /// Messages on their way to a turn. They keep their order of arrival; each is known once, by its

@@ -3,7 +3,6 @@
 //! the message ends, so a later turn of the same conversation finds what came before it and nothing
 //! that came after.
 
-use super::retention::age_from_now;
 use super::tx::Tx;
 use super::value::params;
 use super::{NewRecent, RecentFiles, Result, Store};
@@ -30,9 +29,8 @@ impl Store {
     }
 }
 
-/// Notes what was sent, in place of what was noted before. No other one is later.
+/// Notes what was sent, in place of what was noted before.
 pub(super) fn note(tx: &Tx<'_>, (channel, turn): (&str, &str), new: &NewRecent, now: i64) -> Result<()> {
-    age_from_now(tx, "recent", "noted_at", now)?;
     tx.run(
         "INSERT INTO recent (channel, conversation, sender, album, files, noted_at, turn)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (channel, conversation, sender)

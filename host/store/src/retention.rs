@@ -3,7 +3,7 @@
 //! a task of a run that can go on: it runs again, however late that is, and must not do again what
 //! it has done.
 
-use super::inbox::MINUTE_MS;
+use super::inbox::{HOUR_MS, MINUTE_MS};
 use super::tx::Tx;
 use super::usage::DAY_MS;
 use super::value::params;
@@ -31,11 +31,11 @@ pub(super) fn keep_latest(tx: &Tx<'_>, table: &str, noted: &str, most: u32) -> R
 }
 
 /// Has the rows of a table that were noted at a time still to come, by a clock that ran ahead, be
-/// of now: they are neither later than what comes next nor kept until then. By a minute no clock
-/// ran ahead.
-pub(super) fn age_from_now(tx: &Tx<'_>, table: &str, noted: &str, now: i64) -> Result<()> {
-    let to_come = now.saturating_add(MINUTE_MS);
-    tx.run(&format!("UPDATE {table} SET {noted} = ?1 WHERE {noted} > ?2"), [now, to_come])
+/// of a while ago: they are neither later than what came since the store was pruned last, which is
+/// each hour, nor kept until that time comes. By a minute no clock ran ahead.
+fn age_from_now(tx: &Tx<'_>, table: &str, noted: &str, now: i64) -> Result<()> {
+    let (ago, to_come) = (now.saturating_sub(HOUR_MS + MINUTE_MS), now.saturating_add(MINUTE_MS));
+    tx.run(&format!("UPDATE {table} SET {noted} = ?1 WHERE {noted} > ?2"), [ago, to_come])
 }
 
 /// [`Store::prune`](super::Store::prune) in a transaction.

@@ -76,15 +76,15 @@ impl MissedMessages {
         let base = self.bots.borrow().base.clone();
         let mut known = Vec::new();
         let next = || self.open.borrow().first().cloned();
-        while let Some(ReplyPlace { place, last }) = next() {
+        while let Some(ReplyPlace { place, last, unasked }) = next() {
             if let Some(at) = place_read(&place) {
                 let look = || base.store.known_since();
                 let since = base.store_until_done("look up since when updates are known", look).await;
                 let Some(since) = since else { return };
                 let now = self.bots.borrow().api.platform_now_ms();
-                let after = asked_after(last, since, now);
+                let after = asked_after((last, unasked), since, now);
                 match ask_place(&self.bots, &self.arrivals, at, after).await {
-                    Ok(last) => known.push(ReplyPlace { place: place.clone(), last }),
+                    Ok(last) => known.push(ReplyPlace { place: place.clone(), last, unasked: false }),
                     Err(Unasked::Refused(failure)) => {
                         let note = || base.store.note_unasked(&base.channel, &place);
                         let noted = base.store_until_done("note that a place cannot be asked", note).await;
@@ -118,10 +118,12 @@ impl MissedMessages {
 
 /// The message after which a place is asked whose last known one this is. What came before
 /// `known_since` may have been answered and forgotten since: of that nothing is asked for again.
-fn asked_after(last: Snowflake, known_since: Option<i64>, now: i64) -> Snowflake {
+/// But what came after the last known one is new, except where that is `unasked`.
+fn asked_after((last, unasked): (Snowflake, bool), known_since: Option<i64>, now: i64) -> Snowflake {
     let known_since = known_since.map_or(i64::MIN, |at| at.saturating_add(SKEW_MAX_MS));
     let since = first_id_of((made_at(last) - OVERLAP_MS).max(known_since));
-    since.min(last).max(oldest_asked_for(now))
+    let since = if unasked { since } else { since.min(last) };
+    since.max(oldest_asked_for(now))
 }
 
 /// Messages up to this one are not asked for: if they have not come, they never do.
@@ -206,7 +208,7 @@ mod tests {
         const MINUTE: i64 = 60 * 1000;
         let now = 1_800_000_000_000;
         let last = first_id_of(now - 10 * MINUTE) + 5;
-        let after = |known_since| asked_after(last, known_since, now);
+        let after = |known_since| asked_after((last, false), known_since, now);
         assert_eq!(after(None), first_id_of(now - 11 * MINUTE));
         assert_eq!(after(Some(now - 12 * MINUTE)), first_id_of(now - 11 * MINUTE));
         // What came within the minute before the last one is known in part.
@@ -214,6 +216,9 @@ mod tests {
         assert_eq!(after(Some(now - 10 * MINUTE)), last);
         assert_eq!(after(Some(now + MINUTE)), last);
         let old = first_id_of(now - 2 * AGE_MAX_MS);
-        assert_eq!(asked_after(old, None, now), first_id_of(now - AGE_MAX_MS));
+        assert_eq!(asked_after((old, false), None, now), first_id_of(now - AGE_MAX_MS));
+        let unasked = |known_since| asked_after((last, true), known_since, now);
+        assert_eq!(unasked(None), first_id_of(now - 11 * MINUTE));
+        assert_eq!(unasked(Some(now - 5 * MINUTE)), first_id_of(now - 4 * MINUTE), "it may be answered");
     }
 }

@@ -146,7 +146,7 @@ impl PlatformChannel for DiscordBot {
         // Nobody may have been answered there yet: what is said there while nobody listens is asked
         // for later.
         let last = first_id_of(self.api.platform_now_ms());
-        let place = store::ReplyPlace { place: channel.to_string(), last };
+        let place = store::ReplyPlace { place: channel.to_string(), last, unasked: false };
         Ok((target, Some(place)))
     }
 

@@ -233,7 +233,8 @@ fn pending(bot: &DiscordBot, message: &Message, raw: String) -> AcceptedUpdate {
     };
     let name = Some(Message::name(message.channel, message.id));
     let update = update(message.id, name, raw, UpdateFate::Pending(headers));
-    let place = ReplyPlace { place: place_of(message.guild, message.channel), last: message.id };
+    let place = place_of(message.guild, message.channel);
+    let place = ReplyPlace { place, last: message.id, unasked: false };
     AcceptedUpdate { updates: vec![update], place: Some(place), command: None }
 }
 

@@ -36,6 +36,10 @@ pub struct ReplyPlace {
     pub place: String,
     /// The update before which nothing has to be asked for.
     pub last: i64,
+    /// Whether that stays though the place is heard, since it
+    /// [could not be asked](Store::note_unasked): what came after it may have been answered, and
+    /// forgotten since.
+    pub unasked: bool,
 }
 
 /// Streams of events that go on after a break.
@@ -90,10 +94,12 @@ impl Store {
     /// Where people were answered, the latest first. What is known of a place stays while something
     /// that was said before the stream began may have to be asked for.
     pub async fn places(&self, channel: &str) -> Result<Vec<ReplyPlace>> {
-        let found =
-            "SELECT place, abs(last) FROM place WHERE channel = ?1 ORDER BY noted_at DESC, rowid DESC";
-        self.query_rows(found, [channel], |row| Ok(ReplyPlace { place: row.get(0)?, last: row.get(1)? }))
-            .await
+        let found = "SELECT place, abs(last), last < 0 FROM place WHERE channel = ?1
+             ORDER BY noted_at DESC, rowid DESC";
+        self.query_rows(found, [channel], |row| {
+            Ok(ReplyPlace { place: row.get(0)?, last: row.get(1)?, unasked: row.get(2)? })
+        })
+        .await
     }
 
     /// Since when each update that has come is still known, of all channels; none where none was

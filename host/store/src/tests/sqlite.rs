@@ -206,7 +206,7 @@ async fn what_is_done_is_forgotten_by_number() {
 #[tokio::test]
 async fn a_place_is_known_though_the_clock_was_set_back() {
     let fixture = Fixture::<Files>::new();
-    let place = |n: u32| ReplyPlace { place: n.to_string(), last: 7 };
+    let place = |n: u32| ReplyPlace { place: n.to_string(), last: 7, unasked: false };
     let at = StreamPosition { session: "a".into(), address: "wss://x".into(), number: 1 };
     fixture.store.begin_stream(CHANNEL, at.clone()).await.expect("it");
     let all = (0..PLACES_MAX).map(place).collect();

@@ -40,13 +40,21 @@ pub(super) struct Exchanges {
     terms: Terms,
     /// The body of the next request, as far as it came.
     pending: Vec<u8>,
-    /// Answers that are being read, each with the bytes of both bodies so far.
-    open: BTreeMap<HttpId, (HttpAnswer, u64)>,
+    open: BTreeMap<HttpId, OpenExchange>,
     ever: u32,
     /// Why the last request was refused that was.
     pub(super) denied: Option<String>,
     /// What could not be written down.
     unaudited: Option<ToolError>,
+}
+
+/// An answer that is being read.
+struct OpenExchange {
+    asked: RequestRecord,
+    status: u16,
+    /// Of both bodies.
+    bytes: u64,
+    body: Box<dyn Iterator<Item = Result<Vec<u8>, HttpFailure>> + Send>,
 }
 
 impl Exchanges {
@@ -100,9 +108,9 @@ impl Exchanges {
             return Err(error);
         }
         match answered {
-            Ok(answer) => {
-                let (id, head) = (HttpId(self.ever), answer.head.clone());
-                self.open.insert(id, (answer, sent));
+            Ok(HttpAnswer { asked, head, body }) => {
+                let id = HttpId(self.ever);
+                self.open.insert(id, OpenExchange { asked, status: head.status, bytes: sent, body });
                 Ok(Reply::HttpHead(id, head))
             }
             Err(failure) => Ok(Reply::HttpFailed(self.note_refused(failure))),
@@ -122,12 +130,10 @@ impl Exchanges {
 
     /// The next piece of an answer; nothing at its end, nor of one that is not read any more.
     pub(super) fn read(&mut self, id: HttpId) -> Result<Reply, ToolError> {
-        let Some((answer, bytes)) = self.open.get_mut(&id) else {
-            return Ok(Reply::HttpPiece(ByteBuf::new()));
-        };
-        match answer.body.next().unwrap_or_else(|| Ok(Vec::new())) {
+        let Some(open) = self.open.get_mut(&id) else { return Ok(Reply::HttpPiece(ByteBuf::new())) };
+        match open.body.next().unwrap_or_else(|| Ok(Vec::new())) {
             Ok(piece) => {
-                *bytes += piece.len() as u64;
+                open.bytes += piece.len() as u64;
                 if piece.is_empty() {
                     self.end(id, None)?;
                 }
@@ -166,9 +172,8 @@ impl Exchanges {
     }
 
     fn end(&mut self, id: HttpId, failure: Option<HttpFailure>) -> Result<(), ToolError> {
-        let Some((HttpAnswer { asked, head, .. }, bytes)) = self.open.remove(&id) else { return Ok(()) };
-        let status = Some(head.status);
-        (self.access.note)(ExchangeNote { asked, status, bytes, sending: false, failure })
+        let Some(OpenExchange { asked, status, bytes, .. }) = self.open.remove(&id) else { return Ok(()) };
+        (self.access.note)(ExchangeNote { asked, status: Some(status), bytes, sending: false, failure })
     }
 }
 

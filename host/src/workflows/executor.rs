@@ -13,7 +13,7 @@ pub(in crate::workflows) use kept::failed_end;
 use super::LocalFile;
 use super::began::PreparedRun;
 use super::download::download_all;
-use super::gather::{Gather, GatheredAttachment, PlannedBytes};
+use super::gather::{Gather, GatheredAttachment};
 use super::in_turn::TurnMessaging;
 use super::shown::AttachmentViewer;
 use super::tools::AgentTools;
@@ -30,7 +30,7 @@ use cofferdam_warden::attachments::BlobStore;
 use cofferdam_warden::calls::Warden;
 use cofferdam_warden::messaging::Messaging;
 use cofferdam_warden::publish::FileOwner;
-use cofferdam_workflow::{AgentWork, PlannedWork};
+use cofferdam_workflow::{AgentWork, PlannedWork, ReadyAttachment};
 use kept::{TaskProblem, about, outputs, turn_of, unrendered};
 use people::ChannelPeople;
 use serde_json::{Map, Value};
@@ -273,9 +273,8 @@ impl Executor {
         let action = &agent.actions[work.action];
         let ready = run.plan.ready(work, outputs).map_err(|error| unrendered(run, error))?;
         let tools = AgentTools::new(self.toolbox.clone(), &agent.tools)?;
-        let planned = ready.attachments.into_iter().map(|one| PlannedBytes::Ready(Box::new(one))).collect();
         // Files may lie on a slow disk: nobody else waits for them.
-        let mut gathered = block_in_place(|| self.gather(run, planned))?;
+        let mut gathered = block_in_place(|| self.gather(run, &ready.attachments))?;
         let downloading = download_all(&mut gathered, &self.limits, &self.blobs);
         cancel.run_until_cancelled(downloading).await.ok_or_else(ToolError::cancelled)??;
         let viewer = AttachmentViewer { blobs: &self.blobs, limits: &self.limits, accepts: &self.accepts };
@@ -323,7 +322,7 @@ impl Executor {
     fn gather(
         &self,
         run: &PreparedRun,
-        planned: Vec<PlannedBytes<'_>>,
+        attachments: &[ReadyAttachment],
     ) -> Result<Vec<GatheredAttachment>, ToolError> {
         let place = self.place(run);
         let workspace = |path: &GuestPath| Some(self.open_workspace(&place, path));
@@ -331,7 +330,9 @@ impl Executor {
             tracing::warn!(run = run.id, why, "a workflow has no files here");
             ToolError::new(ErrorCode::PathDenied, NO_FOLDER)
         })?;
-        let (gathered, problems) = Gather::new(folder, &self.limits, &workspace).gather(planned);
+        let mut gather = Gather::new(folder, &self.limits, &workspace);
+        attachments.iter().for_each(|one| gather.gather(one));
+        let (gathered, problems) = gather.into_gathered();
         problems.into_iter().next().map_or(Ok(gathered), Err)
     }
 

@@ -21,14 +21,6 @@ use std::os::unix::ffi::OsStrExt;
 /// Attachments of one task, patterns expanded.
 pub const ITEMS_MAX: usize = 100;
 
-/// An attachment as it is gathered.
-pub enum PlannedBytes<'a> {
-    /// With everything put in.
-    Ready(Box<ReadyAttachment>),
-    /// Of a check: it waits for tasks.
-    Deferred(&'a PlannedAttachment),
-}
-
 /// One attachment of the union, with the last name and meta that were given.
 pub struct GatheredAttachment {
     /// Its type, or as it is written.
@@ -116,19 +108,11 @@ impl<'a> Gather<'a> {
         Self { folder, limits, workspace, items, places, problems, left: ENTRIES_MAX, matched }
     }
 
-    /// The union of these in order, and everything that is wrong with them.
-    pub fn gather(mut self, planned: Vec<PlannedBytes<'_>>) -> (Vec<GatheredAttachment>, Vec<ToolError>) {
-        for one in planned {
-            match one {
-                PlannedBytes::Ready(ready) => self.take(&ready),
-                PlannedBytes::Deferred(planned) => self.defer(planned),
-            }
-            if self.items.len() > ITEMS_MAX {
-                let message =
-                    format!("the task has more than {ITEMS_MAX} attachments; write narrower patterns");
-                self.problems.push(ToolError { code: ErrorCode::TooLarge, message });
-                break;
-            }
+    /// The union of what was gathered, in order, and everything that is wrong with it.
+    pub fn into_gathered(mut self) -> (Vec<GatheredAttachment>, Vec<ToolError>) {
+        if self.is_overfull() {
+            let message = format!("the task has more than {ITEMS_MAX} attachments; write narrower patterns");
+            self.problems.push(ToolError { code: ErrorCode::TooLarge, message });
         }
         for (_, patterns) in self.matched.values().filter(|(matched, _)| !matched) {
             let message = format!("no file matches {}", patterns.join(", "));
@@ -137,7 +121,16 @@ impl<'a> Gather<'a> {
         (self.items, self.problems)
     }
 
-    fn take(&mut self, ready: &ReadyAttachment) {
+    /// Whether it has more than a task may have: then nothing else is gathered.
+    fn is_overfull(&self) -> bool {
+        self.items.len() > ITEMS_MAX
+    }
+
+    /// Gathers what has everything put in.
+    pub fn gather(&mut self, ready: &ReadyAttachment) {
+        if self.is_overfull() {
+            return;
+        }
         let taken = match &ready.item.source {
             AttachmentSource::Url(url) => self.take_address(url, ready),
             AttachmentSource::Workspace(path) => {
@@ -175,7 +168,7 @@ impl<'a> Gather<'a> {
         matched.0 |= !found.is_empty();
         matched.1.push(format!("`{}`", one_line(&pattern.to_string(), 200)));
         for path in found {
-            if self.items.len() > ITEMS_MAX {
+            if self.is_overfull() {
                 break;
             }
             if let Err(problem) = self.take_file(&path, ready) {
@@ -222,7 +215,10 @@ impl<'a> Gather<'a> {
     }
 
     /// Of a check: adds what waits as it is written, no other's equal.
-    fn defer(&mut self, planned: &PlannedAttachment) {
+    pub fn defer(&mut self, planned: &PlannedAttachment) {
+        if self.is_overfull() {
+            return;
+        }
         let is_path = matches!(planned.origin, Origin::Path | Origin::Paths);
         // What waits may match, so what matched nothing so far is no problem yet.
         self.matched.entry(planned.group).or_default().0 = true;

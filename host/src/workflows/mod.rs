@@ -30,7 +30,7 @@ pub(crate) use executor::describe_end;
 pub use executor::people::{ChannelPeople, await_sent, keep_and_send, retry_reach};
 pub use executor::{ExecuteError, Executor, NO_MODEL};
 pub use files::{AttachableFolder, ENTRIES_MAX, LocalError, LocalFile};
-pub use gather::{ByteSource, Gather, GatheredAttachment, ITEMS_MAX, PlannedBytes};
+pub use gather::{ByteSource, Gather, GatheredAttachment, ITEMS_MAX};
 pub use in_turn::{MESSAGE_TEXT_BYTES_MAX, SUMMARY_BYTES_MAX};
 pub use load::{LoadError, Loaded, load};
 pub use lock::{NoRuns, RunLock};

@@ -6,9 +6,7 @@ use crate::cli::{Exit, errors};
 use crate::config::Config;
 use crate::gateway;
 use crate::log;
-use crate::workflows::{
-    self, AttachableFolder, ByteSource, Gather, GatheredAttachment, Loaded, NO_MODEL, PlannedBytes,
-};
+use crate::workflows::{self, AttachableFolder, ByteSource, Gather, GatheredAttachment, Loaded, NO_MODEL};
 use cofferdam_agent::llm::ProviderKind;
 use cofferdam_agent::tools::{Registry, reason_off};
 use cofferdam_core::path::GuestPath;
@@ -111,19 +109,21 @@ impl Checker<'_> {
             PlannedWork::Send(_) | PlannedWork::Wait(_) | PlannedWork::Approve(_) => (Vec::new(), Vec::new()),
             PlannedWork::Agent(work) => {
                 let agent = &loaded.workflow.agents[work.agent];
-                let ready = work.attachments.iter().map(|one| match &one.item {
-                    Some(item) => PlannedBytes::Ready(Box::new(ReadyAttachment {
-                        scope: one.scope,
-                        folder: one.folder.clone(),
-                        group: one.group,
-                        item: item.clone(),
-                    })),
-                    None => PlannedBytes::Deferred(one),
-                });
                 let workspace = |path: &GuestPath| self.workspace(path);
                 let limits = &self.config.workflow_attachments;
-                let gather = Gather::new(&loaded.folder, limits, &workspace);
-                let (gathered, mut problems) = gather.gather(ready.collect());
+                let mut gather = Gather::new(&loaded.folder, limits, &workspace);
+                for one in &work.attachments {
+                    match one.item.clone() {
+                        Some(item) => gather.gather(&ReadyAttachment {
+                            scope: one.scope,
+                            folder: one.folder.clone(),
+                            group: one.group,
+                            item,
+                        }),
+                        None => gather.defer(one),
+                    }
+                }
+                let (gathered, mut problems) = gather.into_gathered();
                 problems.extend(agent.tools.iter().filter_map(|name| self.unusable(name)));
                 (gathered, problems)
             }

@@ -87,17 +87,6 @@ pub struct PrivateChat {
     pub place: Option<ReplyPlace>,
 }
 
-/// A message that may begin a run.
-#[derive(Clone, Debug)]
-pub struct RunTrigger {
-    /// The turn that answers it.
-    pub asking: CallingTurn,
-    /// What it says.
-    pub text: String,
-    /// What its files are called.
-    pub files: Vec<String>,
-}
-
 /// Begins runs for messages.
 #[async_trait]
 pub trait RunStarter: Send + Sync {
@@ -105,8 +94,15 @@ pub trait RunStarter: Send + Sync {
     fn is_command(&self, text: &str) -> bool;
 
     /// Begins its run, or goes on with it; the answer once the run has ended or waits. `None`: the
-    /// program stops, and the turn is run again. Who stops `turn` ends the run.
-    async fn run(&self, trigger: RunTrigger, turn: &RunningTurn) -> Option<OutgoingResponse>;
+    /// program stops, and the turn is run again. `files` are the names of those that came with the
+    /// message. Who stops `turn` ends the run.
+    async fn run(
+        &self,
+        asking: &CallingTurn,
+        text: &str,
+        files: &[String],
+        turn: &RunningTurn,
+    ) -> Option<OutgoingResponse>;
 
     /// Writes to people for the calls of a turn.
     fn messaging(&self, asking: CallingTurn) -> Arc<dyn Messaging>;

@@ -85,17 +85,6 @@ pub(super) enum StartRefusal {
     Unrecorded(#[from] ToolError),
 }
 
-/// What begins a run.
-pub(super) struct RunStart {
-    pub(super) id: String,
-    pub(super) by: Caller,
-    pub(super) input: Value,
-    pub(super) trigger: Value,
-    pub(super) answer_to: AnswerTo,
-    /// Whether its end is told in any case.
-    pub(super) answers: bool,
-}
-
 impl WorkflowService {
     /// The runs of a store, carried out by what `executors` brings.
     pub fn new(
@@ -335,20 +324,30 @@ impl WorkflowService {
         Ok(())
     }
 
-    /// Begins a run, which is then gone on with.
-    pub(super) async fn begin(&self, of: &OfferedWorkflow, beginning: RunStart) -> Result<(), StartRefusal> {
-        let RunStart { id, by, input, trigger, answer_to, answers } = beginning;
-        let ServingServices { env, tools, max_open, .. } = &self.0.given;
-        let context = Context { run: id, input, env: env.clone(), trigger, tools: tools.clone() };
+    /// What templates of a run see.
+    pub(super) fn new_context(&self, run: String, input: Value, trigger: Value) -> Context {
+        let ServingServices { env, tools, .. } = &self.0.given;
+        Context { run, input, env: env.clone(), trigger, tools: tools.clone() }
+    }
+
+    /// Begins a run, which is then gone on with. `answers` says whether its end is told in any case.
+    pub(super) async fn begin(
+        &self,
+        of: &OfferedWorkflow,
+        context: Context,
+        by: &Caller,
+        (answer_to, answers): (AnswerTo, bool),
+    ) -> Result<(), StartRefusal> {
+        let max_open = self.0.given.max_open;
         let plan = RunPlan::begin(of.workflow.clone(), &context)
             .map_err(|error| StartRefusal::Refused(format!("{}: {}", error.code, error.problem)))?;
         check_addresses(&plan, &self.0.executors.borrow().limits)
             .map_err(|error| StartRefusal::Refused(error.to_string()))?;
-        let new = new_run(&plan, &context, of.dir.clone(), &by);
+        let new = new_run(&plan, &context, of.dir.clone(), by);
         let new = NewRun { owner: RunOwner::Serve, answer_to: Some(answer_to), answers, ..new };
         let warden = self.warden();
-        warden.note_workflow(event(&new, WorkflowState::Started, Some(&by)))?;
-        if !self.0.store.begin_run(new.clone(), *max_open).await? {
+        warden.note_workflow(event(&new, WorkflowState::Started, Some(by)))?;
+        if !self.0.store.begin_run(new.clone(), max_open).await? {
             warden.note_workflow(event(&new, WorkflowState::Failed, None))?;
             return Err(StartRefusal::Refused(format!(
                 "{}: {max_open} runs of workflows are open ([workflows] max_open); try again when one has ended",

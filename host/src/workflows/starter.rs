@@ -3,10 +3,10 @@
 use super::catalog::OfferedWorkflow;
 use super::executor::describe_end;
 use super::in_turn::TurnMessaging;
-use super::serving::{RunStart, StartRefusal, WorkflowService};
+use super::serving::{StartRefusal, WorkflowService};
 use async_trait::async_trait;
 use cofferdam_agent::llm::commands::parse_arguments;
-use cofferdam_chat::runs::{CallingTurn, RunStarter, RunTrigger, RunningTurn};
+use cofferdam_chat::runs::{CallingTurn, RunStarter, RunningTurn};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::id::Caller;
 use cofferdam_core::json::parse_strict;
@@ -29,9 +29,15 @@ impl RunStarter for WorkflowService {
         self.0.catalog.by_command(text).is_some()
     }
 
-    async fn run(&self, trigger: RunTrigger, turn: &RunningTurn) -> Option<OutgoingResponse> {
+    async fn run(
+        &self,
+        asking: &CallingTurn,
+        text: &str,
+        files: &[String],
+        turn: &RunningTurn,
+    ) -> Option<OutgoingResponse> {
         let said = loop {
-            match self.answer_trigger(&trigger, turn).await {
+            match self.answer_command(asking, (text, files), turn).await {
                 Ok(said) => break said?,
                 Err(error) => tracing::error!(%error, "a run of a workflow cannot be kept; trying again"),
             }
@@ -50,13 +56,14 @@ impl RunStarter for WorkflowService {
 }
 
 impl WorkflowService {
-    async fn answer_trigger(
+    async fn answer_command(
         &self,
-        trigger: &RunTrigger,
+        asking: &CallingTurn,
+        (text, files): (&str, &[String]),
         turn: &RunningTurn,
     ) -> Result<Option<String>, StoreError> {
-        let Some((of, rest)) = self.0.catalog.by_command(&trigger.text) else { return Ok(None) };
-        if !trigger.asking.is_unlimited {
+        let Some((of, rest)) = self.0.catalog.by_command(text) else { return Ok(None) };
+        if !asking.is_unlimited {
             return Ok(Some(format!(
                 "{}: here only tools of some profiles may be called, and a workflow calls what its file names",
                 ErrorCode::PathDenied
@@ -64,14 +71,18 @@ impl WorkflowService {
         }
         // The same for the same message, however often its turn is run, also where its file has
         // another id by then.
-        let digest = sha256_hex(trigger.asking.turn.as_str().as_bytes());
+        let digest = sha256_hex(asking.turn.as_str().as_bytes());
         let known = self.0.store.find_run(&digest[..20]).await?;
         let is_new = known.is_none();
         let id = known.unwrap_or_else(|| format!("{}-{}", of.workflow.id, &digest[..20]));
         let mut progress = self.0.went_on.subscribe();
         if is_new {
             let begun = match input(of, rest) {
-                Ok(input) => self.begin(of, run_start(id.clone(), input, trigger)).await,
+                Ok(input) => {
+                    let trigger = describe_trigger(asking, (text, files));
+                    let (context, answers) = (self.new_context(id.clone(), input, trigger), false);
+                    self.begin(of, context, &asking.by, (asking.answer_to.clone(), answers)).await
+                }
                 Err(why) => Err(StartRefusal::Refused(why)),
             };
             match begun {
@@ -116,13 +127,13 @@ impl WorkflowService {
     }
 }
 
-fn run_start(id: String, input: Value, trigger: &RunTrigger) -> RunStart {
-    let RunTrigger { asking: CallingTurn { turn, session, by, answer_to, .. }, text, files } = trigger;
-    let trigger = json!({
+/// What templates are told of the message that begins a run.
+fn describe_trigger(asking: &CallingTurn, (text, files): (&str, &[String])) -> Value {
+    let CallingTurn { turn, session, by, .. } = asking;
+    json!({
         "kind": "command", "channel": by.channel, "sender": by.sender, "session": session.as_str(),
         "request": turn.as_str(), "text": text, "files": files,
-    });
-    RunStart { id, by: by.clone(), input, trigger, answer_to: answer_to.clone(), answers: false }
+    })
 }
 
 /// What is typed behind a command, complete.

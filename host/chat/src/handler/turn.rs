@@ -11,7 +11,7 @@ use super::sending::ReplySender;
 use super::voice::{refuse_heard, switch_voice, to_be_spoken, transcribe};
 use super::{Channel, ChannelTurn, MessageAction, ResumedTurn, StartDecision, begin_activity};
 use crate::outbound::{SENDING_PAUSES, deliver, plan};
-use crate::runs::{CallingTurn, RunTrigger};
+use crate::runs::CallingTurn;
 use crate::session_queue::{RunningTurn, StopResult, Stopping, TurnSlot, Unit};
 use crate::words as said;
 use crate::{Activity, Placeholder, ShownActivity, attempt};
@@ -304,9 +304,10 @@ async fn run_turn<C: Channel>(
             return Some(OutgoingResponse::text(resumed.describe(&attachments)));
         }
     } else if let Some(starter) = base.runs.starter(&asked.text) {
-        let files = attachments.iter().map(|one| one.info.name.clone().unwrap_or_default()).collect();
-        let trigger = RunTrigger { asking, text: asked.text, files };
-        return starter.run(trigger, &run).await.filter(|_| !base.stop.now.is_cancelled());
+        let names = attachments.iter().map(|one| one.info.name.clone().unwrap_or_default());
+        let files: Vec<String> = names.collect();
+        let answered = starter.run(&asking, &asked.text, &files, &run).await;
+        return answered.filter(|_| !base.stop.now.is_cancelled());
     }
     let turn = TurnInput {
         id,

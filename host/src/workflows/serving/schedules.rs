@@ -1,6 +1,6 @@
 //! Schedules: what is due begins a run for the person whom its file names, while they are served.
 
-use super::{OfferedWorkflow, RunStart, StartRefusal, WorkflowService};
+use super::{OfferedWorkflow, StartRefusal, WorkflowService};
 use cofferdam_chat::runs::{PrivateChat, SendError, Served};
 use cofferdam_core::id::Caller;
 use cofferdam_store::{AnswerTo, StoreError, now_ms};
@@ -138,9 +138,8 @@ impl WorkflowService {
         });
         let begun = match of.workflow.input.complete(json!({})) {
             Ok(input) => {
-                let by = by.clone();
-                let beginning = RunStart { id, by, input, trigger, answer_to, answers: true };
-                self.begin(of, beginning).await
+                let (context, answers) = (self.new_context(id, input, trigger), true);
+                self.begin(of, context, by, (answer_to, answers)).await
             }
             Err(why) => Err(StartRefusal::Refused(why)),
         };

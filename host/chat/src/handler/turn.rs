@@ -20,7 +20,9 @@ use cofferdam_agent::turn::{StepListener, TurnInput};
 use cofferdam_core::command::{ControlWord, word};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
-use cofferdam_store::{AnswerTo, BoundTurn, NewReply, StoredReply, Update, UpdateClaim, now_ms};
+use cofferdam_store::{
+    self as store, AnswerTo, BoundTurn, NewReply, StoredReply, Update, UpdateClaim, now_ms,
+};
 use std::sync::Arc;
 use tokio::time::{Instant, sleep};
 
@@ -39,12 +41,20 @@ pub(super) async fn work<C: Channel>(
         Unit::Bound(turn) => match stopped_before(&*channel, &turn) {
             Some((stopping, found)) => end_stop(&*channel, stopping, (found, turn.turn)).await,
             None => {
-                let reply = answer(&channel, (session, UpdateOrigin::Bound(turn)), sign).await;
+                let bound = async {
+                    let look = || base.store.placeholder(&turn.turn);
+                    let left = base.store_until_done("look for a placeholder", look).await?;
+                    Some((turn, left))
+                };
+                let reply = answer(&channel, session, bound, sign).await;
                 base.running.forget(session, &base.stop);
                 reply
             }
         },
-        Unit::Message(claim) => answer(&channel, (session, UpdateOrigin::Waiting(claim)), sign).await,
+        Unit::Message(claim) => {
+            let bound = async { Some((bind_turn(&*channel, claim).await?, None)) };
+            answer(&channel, session, bound, sign).await
+        }
         Unit::Stop(stopping, found) => answer_stop(&*channel, stopping, found).await,
     };
     if let Some(reply) = reply {
@@ -58,9 +68,7 @@ pub(super) async fn work<C: Channel>(
 /// Answers the message that stopped a turn, may not, or found none: what was stopped says so in its
 /// own answer.
 async fn answer_stop<C: Channel>(channel: &C, stopping: Stopping, found: StopResult) -> Option<StoredReply> {
-    let base = channel.base();
-    let claim = || base.store.claim(&base.channel, UpdateClaim::Update(stopping.update_id));
-    let turn = base.store_until_done("bind a turn", claim).await??.turn;
+    let turn = bind_turn(channel, UpdateClaim::Update(stopping.update_id)).await?.turn;
     end_stop(channel, stopping, (found, turn)).await
 }
 
@@ -98,16 +106,22 @@ async fn count_waiting<C: Channel>(channel: &C, session: &SessionId, besides: Op
         .await
 }
 
-/// Where a turn's updates come from.
-enum UpdateOrigin {
-    Bound(BoundTurn),
-    Waiting(UpdateClaim),
+/// Binds what waits to a turn, an album once it has all come; `None` where nothing waits any more,
+/// and once the program stops.
+async fn bind_turn<C: Channel>(channel: &C, claim: UpdateClaim) -> Option<BoundTurn> {
+    if let UpdateClaim::Album(album) = &claim {
+        await_album(channel, album).await?;
+    }
+    let base = channel.base();
+    base.store_until_done("bind a turn", || base.store.claim(&base.channel, claim.clone())).await?
 }
 
-/// Ends a turn; its reply, unless nobody is to be answered or the program stops.
+/// Ends the turn that `bound` brings, with what an earlier run has left of its placeholder; its
+/// reply, unless nobody is to be answered or the program stops.
 async fn answer<C: Channel>(
     channel: &Arc<C>,
-    (session, origin): (&SessionId, UpdateOrigin),
+    session: &SessionId,
+    bound: impl Future<Output = Option<(BoundTurn, Option<store::Placeholder>)>>,
     sign: Option<(Arc<TurnSlot>, ShownActivity)>,
 ) -> Option<StoredReply> {
     let base = channel.base();
@@ -119,21 +133,7 @@ async fn answer<C: Channel>(
         Some((slot, alive)) => (slot, Some(alive)),
         None => (base.slot(), None),
     };
-    let (bound, before) = match origin {
-        UpdateOrigin::Bound(bound) => {
-            let left = base
-                .store_until_done("look for a placeholder", || base.store.placeholder(&bound.turn))
-                .await?;
-            (bound, left)
-        }
-        UpdateOrigin::Waiting(claim) => {
-            if let UpdateClaim::Album(album) = &claim {
-                await_album(&**channel, album).await?;
-            }
-            let claim = || base.store.claim(&base.channel, claim.clone());
-            (base.store_until_done("bind a turn", claim).await??, None)
-        }
-    };
+    let (bound, before) = bound.await?;
     find_conversation(&**channel, session, &bound.updates).await?;
     let turn = bound.turn;
     let (mut noting, mut run) = (None, None);

@@ -32,39 +32,12 @@ pub struct Catalog {
     pub offered: Vec<OfferedWorkflow>,
 }
 
-/// Why a folder's workflows are not offered.
-#[derive(Debug, thiserror::Error)]
-pub enum CatalogError {
-    /// The folder cannot be read.
-    #[error("[workflows] dir = {dir:?} cannot be read: {cause}")]
-    Unreadable {
-        /// The folder.
-        dir: PathBuf,
-        /// What the system said.
-        cause: std::io::Error,
-    },
-    /// More than anybody keeps in order.
-    #[error("[workflows] dir = {0:?} has more than {OFFERED_FILES_MAX} files; move some away")]
-    TooMany(PathBuf),
-    /// A file of it is no workflow.
-    #[error(transparent)]
-    File(#[from] LoadError),
-    /// A workflow of it could never run as its file says.
-    #[error("{file}: {problem}")]
-    Unfit {
-        /// The file.
-        file: String,
-        /// Why not, and what to write.
-        problem: String,
-    },
-}
-
 impl OfferedWorkflow {
-    fn unfit(&self, problem: impl Into<String>) -> CatalogError {
-        CatalogError::Unfit { file: self.file.display().to_string(), problem: problem.into() }
+    fn unfit(&self, problem: impl Into<String>) -> LoadError {
+        LoadError::Unfit { file: self.file.display().to_string(), problem: problem.into() }
     }
 
-    fn name_taken(&self, name: &str, whose: &str) -> CatalogError {
+    fn name_taken(&self, name: &str, whose: &str) -> LoadError {
         self.unfit(format!("/{name} is {whose}; choose another name for the command of `on`"))
     }
 }
@@ -74,10 +47,10 @@ impl Catalog {
     /// names as an agent's. Without a folder there is none.
     ///
     /// # Errors
-    /// [`CatalogError`]: the first thing that is wrong.
-    pub fn load(dir: Option<&Path>) -> Result<Self, CatalogError> {
+    /// [`LoadError`]: the first thing that is wrong.
+    pub fn load(dir: Option<&Path>) -> Result<Self, LoadError> {
         let Some(dir) = dir else { return Ok(Self::default()) };
-        let unreadable = |cause| CatalogError::Unreadable { dir: dir.to_owned(), cause };
+        let unreadable = |cause| LoadError::Folder { dir: dir.to_owned(), cause };
         let mut files = Vec::new();
         for entry in std::fs::read_dir(dir).map_err(unreadable)? {
             let path = entry.map_err(unreadable)?.path();
@@ -87,7 +60,7 @@ impl Catalog {
                 files.push(path);
             }
             if files.len() > OFFERED_FILES_MAX {
-                return Err(CatalogError::TooMany(dir.to_owned()));
+                return Err(LoadError::TooMany(dir.to_owned()));
             }
         }
         files.sort();
@@ -104,14 +77,14 @@ impl Catalog {
         let is_agents =
             |file: &Path| file.file_name().is_some_and(|name| agents.contains(&*name.to_string_lossy()));
         if let Some((_, error)) = wrong.into_iter().find(|(file, _)| !is_agents(file)) {
-            return Err(error.into());
+            return Err(error);
         }
         let catalog = Self { offered };
         catalog.check_ids()?;
         Ok(catalog)
     }
 
-    fn check_ids(&self) -> Result<(), CatalogError> {
+    fn check_ids(&self) -> Result<(), LoadError> {
         for (at, one) in self.offered.iter().enumerate() {
             let before = &self.offered[..at];
             let same = before.iter().find(|other| other.workflow.id == one.workflow.id);
@@ -133,8 +106,8 @@ impl Catalog {
     /// Refuses addresses that are wrong on paper, of those that the files say in full.
     ///
     /// # Errors
-    /// [`CatalogError::Unfit`].
-    pub fn check_addresses(&self, limits: &AttachmentLimits) -> Result<(), CatalogError> {
+    /// [`LoadError::Unfit`].
+    pub fn check_addresses(&self, limits: &AttachmentLimits) -> Result<(), LoadError> {
         for one in &self.offered {
             for url in one.workflow.addresses() {
                 check_address(&url, limits).map_err(|refused| one.unfit(refused.to_string()))?;
@@ -147,13 +120,13 @@ impl Catalog {
     /// are not there, and tasks of agents without a model.
     ///
     /// # Errors
-    /// [`CatalogError`].
+    /// [`LoadError`].
     pub fn check_beside<'t>(
         &self,
         tools: impl Iterator<Item = &'t str>,
         channels: &[&'static str],
         provider: ProviderKind,
-    ) -> Result<(), CatalogError> {
+    ) -> Result<(), LoadError> {
         let tools: BTreeSet<&str> = tools.collect();
         for one in &self.offered {
             if provider == ProviderKind::Commands && one.workflow.has_agent_tasks() {
@@ -226,7 +199,7 @@ mod tests {
         assert!(Catalog::load(None).expect("nothing").offered.is_empty());
         // What nobody names as an agent's is a workflow, or wrong.
         let alone = folder(&[("agent.yaml", AGENT)]);
-        assert!(matches!(Catalog::load(Some(alone.path())), Err(CatalogError::File(_))));
+        assert!(matches!(Catalog::load(Some(alone.path())), Err(LoadError::Problem(_))));
     }
 
     #[test]
@@ -238,7 +211,7 @@ mod tests {
         }
         assert_eq!(Catalog::load(Some(dir.path())).expect("sound").offered.len(), OFFERED_FILES_MAX);
         std::fs::write(dir.path().join("more.yaml"), text(OFFERED_FILES_MAX)).expect("writable");
-        assert!(matches!(Catalog::load(Some(dir.path())), Err(CatalogError::TooMany(_))));
+        assert!(matches!(Catalog::load(Some(dir.path())), Err(LoadError::TooMany(_))));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A workflow's file of this machine, with the files of agents that it names.
 
+use super::catalog::OFFERED_FILES_MAX;
 use super::files::AttachableFolder;
 use cofferdam_warden::files::open_regular;
 use cofferdam_workflow::attachment::FolderPath;
@@ -19,7 +20,7 @@ pub struct Loaded {
     pub dir: PathBuf,
 }
 
-/// Why a file is no workflow.
+/// Why a file is no workflow, or a folder's workflows are not offered.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// It cannot be read.
@@ -36,6 +37,25 @@ pub enum LoadError {
     /// It says something that is not understood.
     #[error(transparent)]
     Problem(#[from] FileProblem),
+    /// The folder cannot be read.
+    #[error("[workflows] dir = {dir:?} cannot be read: {cause}")]
+    Folder {
+        /// The folder.
+        dir: PathBuf,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// More than anybody keeps in order.
+    #[error("[workflows] dir = {0:?} has more than {OFFERED_FILES_MAX} files; move some away")]
+    TooMany(PathBuf),
+    /// A workflow of a folder could never run as its file says.
+    #[error("{file}: {problem}")]
+    Unfit {
+        /// The file.
+        file: String,
+        /// Why not, and what to write.
+        problem: String,
+    },
 }
 
 /// The workflow of a file.

@@ -24,7 +24,7 @@ mod tools;
 mod types;
 
 pub use began::{PreparedRun, TakeUpError, new_run, take_up, trigger_of};
-pub use catalog::{Catalog, CatalogError, OFFERED_FILES_MAX, OfferedWorkflow};
+pub use catalog::{Catalog, OFFERED_FILES_MAX, OfferedWorkflow};
 pub use download::check_addresses;
 pub(crate) use executor::describe_end;
 pub use executor::people::{ChannelPeople, await_sent, keep_and_send, retry_reach};

@@ -3,9 +3,9 @@
 //! and is sent once under its name.
 
 use crate::gateway::attaching::{AttachAnswer, OperatorMessage, SayRequest};
-use crate::workflows::{ChannelPeople, await_sent, keep_and_send, retry_reach};
+use crate::workflows::{await_sent, keep_and_send, reach_person, retry_reach};
 use cofferdam_chat::outbound::FileBundle;
-use cofferdam_chat::runs::PrivateChat;
+use cofferdam_chat::runs::{PrivateChat, Runs};
 use cofferdam_core::audit::{AuditEvent, CallFacts, CallOutcome, Effect, VerdictKind, sha256_hex};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::message::{OutgoingResponse, SentMessage};
@@ -31,7 +31,7 @@ const COMMAND: &str = "cmd.message.send";
 /// Sends messages of the operator's. Clones share it.
 #[derive(Clone)]
 pub struct MessageSender {
-    people: ChannelPeople,
+    runs: Runs,
     /// Not held open from here: `serve` closes it when it ends.
     store: WeakStore,
     outgoing: Outgoing,
@@ -41,15 +41,16 @@ pub struct MessageSender {
 }
 
 impl MessageSender {
-    /// What sends to these people, keeps messages in this store and has the bytes of their files.
+    /// What sends to the people of these channels, keeps messages in this store and has the bytes
+    /// of their files.
     pub fn new(
-        people: ChannelPeople,
+        runs: Runs,
         store: &Store,
         (outgoing, audit): (Outgoing, Arc<AuditLog>),
         runtime: Handle,
     ) -> Self {
         let places = Arc::new(Semaphore::new(SAYING_MAX));
-        Self { people, store: store.downgrade(), outgoing, audit, places, runtime }
+        Self { runs, store: store.downgrade(), outgoing, audit, places, runtime }
     }
 
     /// Sends a message and waits until it is out, at most for as long as was asked.
@@ -116,7 +117,7 @@ impl MessageSender {
         (cancel, keeps): (&CancellationToken, &mut bool),
     ) -> Result<PrivateChat, ToolError> {
         let began = Instant::now();
-        let messenger = match self.people.messenger(&to, cancel).await {
+        let messenger = match reach_person(&self.runs, &to, cancel).await {
             Ok(messenger) => messenger,
             Err(error) => {
                 self.note(&message, turn, began, Err(&error))?;
@@ -253,7 +254,6 @@ fn name_of(say: &SayRequest) -> TurnId {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cofferdam_chat::runs::Runs;
     use cofferdam_core::id::Caller;
 
     #[test]
@@ -276,8 +276,8 @@ mod tests {
         let outgoing =
             Outgoing::open_beside(&dir.path().join("outgoing"), Default::default()).expect("opened");
         // A channel that is configured and not up: each waits for it.
-        let people = ChannelPeople { runs: Runs::default(), channels: vec!["telegram"] };
-        let saying = MessageSender::new(people, &store, (outgoing, Arc::new(audit)), Handle::current());
+        let (runs, parts) = (Runs::default(), (outgoing, Arc::new(audit)));
+        let saying = MessageSender::new(runs, &store, parts, Handle::current());
         let (tell, told) = std::sync::mpsc::channel();
         for _ in 0..=SAYING_MAX {
             let say =

@@ -15,7 +15,7 @@ use crate::gateway::attaching::{self, AttachServer};
 use crate::gateway::heads::{self, HeadExchange};
 use crate::gateway::{self, Gateway, PreparePurpose, ReadScope, Role};
 use crate::saying::MessageSender;
-use crate::workflows::{Catalog, ChannelPeople, WorkflowService};
+use crate::workflows::{Catalog, WorkflowService};
 use anyhow::bail;
 use channels::Renewals;
 use cofferdam_agent::llm::Answering;
@@ -92,9 +92,8 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
     let services = channel_services(config, &gateway, &store, (settings, voice, watchers.presence.clone()));
     let audit = gateway.warden.audit().clone();
     if let Ok(listener) = attaching {
-        let people = ChannelPeople { runs: services.runs.clone(), channels: workflows::channels(config) };
         let parts = (gateway.warden.outgoing().clone(), audit.clone());
-        let sender = MessageSender::new(people, &store, parts, runtime.handle().clone());
+        let sender = MessageSender::new(services.runs.clone(), &store, parts, runtime.handle().clone());
         let files = AttachServer {
             requests: gateway.toolbox.requests().clone(),
             outgoing: gateway.warden.outgoing().clone(),

@@ -20,7 +20,7 @@ use super::tools::AgentTools;
 use super::types::AttachmentLimits;
 use cofferdam_agent::tools::{Approver, Toolbox};
 use cofferdam_agent::turn::{self, History, Provider, Runner, TaskFailure, TaskRequest, TurnInput};
-use cofferdam_chat::runs::Served;
+use cofferdam_chat::runs::{Runs, Served};
 use cofferdam_core::audit::{Workflow, WorkflowState};
 use cofferdam_core::limits::TimeSpan;
 use cofferdam_core::path::GuestPath;
@@ -32,7 +32,6 @@ use cofferdam_warden::messaging::Messaging;
 use cofferdam_warden::publish::FileOwner;
 use cofferdam_workflow::{AgentWork, PlannedWork, ReadyAttachment};
 use kept::{TaskProblem, about, outputs, turn_of, unrendered};
-use people::ChannelPeople;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,7 +67,7 @@ pub struct Executor {
     pub approver: Option<Arc<dyn Approver>>,
     /// Reaches people; absent where none are reached, and then the one `serve` goes on with what
     /// needs them.
-    pub people: Option<ChannelPeople>,
+    pub people: Option<Runs>,
     /// Stops what is under way; the run is then taken up later.
     pub stop: CancellationToken,
     /// Cancelled once another configuration is in force, by which the next task is carried out.

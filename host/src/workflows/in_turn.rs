@@ -56,10 +56,10 @@ impl Messaging for TurnMessaging {
         let person = person(to)?;
         self.may_write()?;
         let Some(people) = &self.executor.people else { return Err(recipient_denied(to)) };
-        if !people.channels.iter().any(|channel| *channel == person.channel) {
+        if !people.may_come_up(&person.channel) {
             return Err(recipient_denied(to));
         }
-        match people.runs.messenger(&person.channel) {
+        match people.messenger(&person.channel) {
             Some(messenger) if messenger.served(&person.sender) == Served::No => Err(recipient_denied(to)),
             // A channel that is not up yet, or does not know now, says so when it does.
             _ => Ok(()),
@@ -161,7 +161,7 @@ impl TurnMessaging {
     /// Refuses the one who is answered in an open group alone: nobody is written to for them.
     fn may_write(&self) -> Result<(), ToolError> {
         let (Some(asking), Some(people)) = (&self.asking, &self.executor.people) else { return Ok(()) };
-        match people.runs.messenger(&asking.by.channel) {
+        match people.messenger(&asking.by.channel) {
             Some(messenger) if messenger.served(&asking.by.sender) != Served::Yes => {
                 let by = asking.by.to_string();
                 let said = format!(
@@ -292,7 +292,7 @@ impl TurnMessaging {
 
     fn is_served(&self, by: &Caller) -> bool {
         let people = self.executor.people.as_ref();
-        let messenger = people.and_then(|people| people.runs.messenger(&by.channel));
+        let messenger = people.and_then(|people| people.messenger(&by.channel));
         messenger.is_some_and(|messenger| messenger.served(&by.sender) == Served::Yes)
     }
 

@@ -27,7 +27,7 @@ pub use began::{PreparedRun, TakeUpError, new_run, take_up, trigger_of};
 pub use catalog::{Catalog, OFFERED_FILES_MAX, OfferedWorkflow};
 pub use download::check_addresses;
 pub(crate) use executor::describe_end;
-pub use executor::people::{ChannelPeople, await_sent, keep_and_send, retry_reach};
+pub use executor::people::{await_sent, keep_and_send, reach_person, retry_reach};
 pub use executor::{ExecuteError, Executor, NO_MODEL};
 pub use files::{AttachableFolder, ENTRIES_MAX, LocalError, LocalFile};
 pub use gather::{ByteSource, Gather, GatheredAttachment, ITEMS_MAX};

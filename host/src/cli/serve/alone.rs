@@ -3,13 +3,12 @@
 
 use super::super::errors::describe_error;
 use super::channels::Channels;
-use super::workflows::channels;
 use super::{channel_services, channel_settings};
 use crate::config::Config;
 use crate::gateway::attaching::{AttachAnswer, OperatorMessage};
 use crate::gateway::{self, Gateway, ReadScope, Role, ServeLock};
 use crate::saying::MessageSender;
-use crate::workflows::{Catalog, ChannelPeople};
+use crate::workflows::Catalog;
 use anyhow::Context as _;
 use cofferdam_agent::llm;
 use cofferdam_agent::voice::Voice;
@@ -44,9 +43,8 @@ pub(in crate::cli) fn say(
     let settings = channel_settings(config, &gateway, &store, answering, &Catalog::default());
     let presence = Presence::new(&gateway::note_file(config));
     let services = channel_services(config, &gateway, &store, (settings, Voice::default(), presence));
-    let people = ChannelPeople { runs: services.runs.clone(), channels: channels(config) };
     let parts = (gateway.warden.outgoing().clone(), gateway.warden.audit().clone());
-    let saying = MessageSender::new(people, &store, parts, runtime.handle().clone());
+    let saying = MessageSender::new(services.runs.clone(), &store, parts, runtime.handle().clone());
     let answer = runtime.block_on(async {
         let stop = CancellationToken::new();
         let runs = services.runs.clone();

@@ -112,7 +112,7 @@ impl Reloading {
         self.executors.send_modify(|executor| {
             let Executor { people, stop, store, replaced, .. } = executor.clone();
             let Some(people) = people else { return };
-            *executor = workflows::executor(&config, &gateway, provider, (&store, Some(&people.runs)), &stop);
+            *executor = workflows::executor(&config, &gateway, provider, (&store, Some(&people)), &stop);
             replaced.cancel();
         });
         log::configure(&config.log);

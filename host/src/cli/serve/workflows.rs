@@ -4,7 +4,7 @@
 use super::super::workflow::{descriptions, redact_variables};
 use crate::config::Config;
 use crate::gateway::{self, Gateway};
-use crate::workflows::{Catalog, ChannelPeople, Executor, ServingServices};
+use crate::workflows::{Catalog, Executor, ServingServices};
 use cofferdam_agent::turn::Provider;
 use cofferdam_chat::runs::Runs;
 use cofferdam_chat::setup::{MenuEntry, MenuTool};
@@ -31,7 +31,7 @@ pub(in crate::cli) fn executor(
         deadline: config.workflows.run_deadline,
         store: store.clone(),
         approver: None,
-        people: runs.map(|runs| ChannelPeople { runs: runs.clone(), channels: channels(config) }),
+        people: runs.cloned(),
         stop: stop.clone(),
         replaced: CancellationToken::new(),
     }

@@ -95,7 +95,7 @@ impl Executor {
         // What is a channel's in the store begins with its name.
         let channel = channel.split('-').next().unwrap_or_default();
         let fetched = async {
-            match people.runs.find_messenger(channel).await {
+            match people.find_messenger(channel).await {
                 Some(messenger) => Ok(messenger.fetch(&files).await),
                 None => Err(unconfigured_problem(channel)),
             }

@@ -30,41 +30,30 @@ pub(super) const AGAIN: Duration = Duration::from_secs(1);
 /// Said of people whom nobody serves.
 const CLOSED: &str = "is nobody whom this gateway serves; it writes to people of allowed_users, or let in by `cofferdam allow`";
 
-/// Reaches people on the channels that are configured.
-#[derive(Clone)]
-pub struct ChannelPeople {
-    /// Where channels are found.
-    pub runs: Runs,
-    /// Those that are configured.
-    pub channels: Vec<&'static str>,
-}
-
 /// To somebody whom nobody serves.
 pub(in crate::workflows) fn recipient_denied(to: &str) -> ToolError {
     ToolError::new(ErrorCode::RecipientDenied, format!("{} {CLOSED}", one_line(to, 80)))
 }
 
-impl ChannelPeople {
-    /// Who reaches a person; waits for a channel that is not up yet, or that does not know now
-    /// whom it serves.
-    ///
-    /// # Errors
-    /// `recipient_denied` for somebody who is not served.
-    pub async fn messenger(
-        &self,
-        person: &Caller,
-        cancel: &CancellationToken,
-    ) -> Result<Arc<dyn Messenger>, ToolError> {
-        if !self.channels.iter().any(|channel| *channel == person.channel) {
-            return Err(recipient_denied(&person.to_string()));
-        }
-        let messenger = cancel.run_until_cancelled(self.runs.await_messenger(&person.channel)).await;
-        let messenger = messenger.ok_or_else(ToolError::cancelled)?;
-        let is_served = cancel.run_until_cancelled(messenger.await_served(&person.sender)).await;
-        match is_served.ok_or_else(ToolError::cancelled)? {
-            true => Ok(messenger),
-            false => Err(recipient_denied(&person.to_string())),
-        }
+/// Who reaches a person; waits for a channel that is not up yet, or that does not know now whom it
+/// serves.
+///
+/// # Errors
+/// `recipient_denied` for somebody who is not served.
+pub async fn reach_person(
+    runs: &Runs,
+    person: &Caller,
+    cancel: &CancellationToken,
+) -> Result<Arc<dyn Messenger>, ToolError> {
+    if !runs.may_come_up(&person.channel) {
+        return Err(recipient_denied(&person.to_string()));
+    }
+    let messenger = cancel.run_until_cancelled(runs.await_messenger(&person.channel)).await;
+    let messenger = messenger.ok_or_else(ToolError::cancelled)?;
+    let is_served = cancel.run_until_cancelled(messenger.await_served(&person.sender)).await;
+    match is_served.ok_or_else(ToolError::cancelled)? {
+        true => Ok(messenger),
+        false => Err(recipient_denied(&person.to_string())),
     }
 }
 
@@ -159,7 +148,7 @@ impl Executor {
         cancel: &CancellationToken,
     ) -> Result<Arc<dyn Messenger>, ToolError> {
         let people = self.people.as_ref().ok_or_else(|| recipient_denied(&person.to_string()))?;
-        people.messenger(person, cancel).await
+        reach_person(people, person, cancel).await
     }
 
     /// Sends the message of a task, once, and waits until it is out.

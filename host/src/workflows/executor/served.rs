@@ -37,7 +37,7 @@ impl Executor {
         let by = &kept.new.by;
         // It has waited for its channel before this, which is away again only at a stop, unless it
         // is gone, or has not come up in the time of the run.
-        let messenger = people.runs.messenger(&by.channel);
+        let messenger = people.messenger(&by.channel);
         messenger.map_or(Served::Yes, |messenger| messenger.served_at(&to.target, &by.sender))
     }
 
@@ -69,7 +69,7 @@ impl Executor {
     pub(in crate::workflows) fn channel_gone(&self, kept: &KeptRun) -> Option<ToolError> {
         let (Some(_), Some(people)) = (&kept.new.answer_to, &self.people) else { return None };
         let by = &kept.new.by;
-        if people.channels.iter().any(|channel| *channel == by.channel) {
+        if people.may_come_up(&by.channel) {
             return None;
         }
         Some(unconfigured_problem(&by.channel))

@@ -48,7 +48,7 @@ pub use reload::ReloadError;
 pub use replaying::policy_now;
 pub use serving::{find_serving_process, holder, is_listening, workers};
 pub use trust::trust;
-pub use watch::{Watch, WatchedChannel, Watching, channels};
+pub use watch::{Watch, Watching, channels};
 pub use web::find_unusable_secrets;
 
 mod builtin {

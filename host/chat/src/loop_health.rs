@@ -12,6 +12,8 @@ use tokio::sync::Notify;
 
 /// What is known of the loop of one channel in this process.
 pub struct LoopHealth {
+    /// The channel, as in the configuration.
+    pub name: &'static str,
     beats: Mutex<LoopBeats>,
     /// Holds that the platform has answered, until it is waited for.
     polled: Notify,
@@ -36,17 +38,11 @@ pub fn note_next_within(longest: Duration) {
     let _ = OWN.try_with(|pulse| lock(&pulse.beats).due = Some(Instant::now() + longest));
 }
 
-impl Default for LoopHealth {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl LoopHealth {
-    /// Of a channel that has not begun.
-    pub const fn new() -> Self {
+    /// Of a channel of this name, which has not begun.
+    pub const fn new(name: &'static str) -> Self {
         let beats = LoopBeats { answered: None, due: None, is_elsewhere: false };
-        Self { beats: Mutex::new(beats), polled: Notify::const_new() }
+        Self { name, beats: Mutex::new(beats), polled: Notify::const_new() }
     }
 
     /// Runs the channel's loop.
@@ -101,8 +97,8 @@ impl LoopHealth {
 mod tests {
     use super::*;
 
-    static PULSE: LoopHealth = LoopHealth::new();
-    static OTHER: LoopHealth = LoopHealth::new();
+    static PULSE: LoopHealth = LoopHealth::new("one");
+    static OTHER: LoopHealth = LoopHealth::new("other");
 
     #[tokio::test]
     async fn a_loop_alone_has_a_pulse_and_only_where_it_must_go_on() {

@@ -71,7 +71,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 /// Whether the gateway's life of this process goes on.
-pub static PULSE: LoopHealth = LoopHealth::new();
+pub static PULSE: LoopHealth = LoopHealth::new(CHANNEL);
 
 /// Discord has no albums: all files of a message are in it.
 const NO_ALBUMS: AlbumWindow = AlbumWindow { silence: Duration::ZERO, cap: Duration::ZERO };

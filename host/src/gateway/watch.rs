@@ -34,7 +34,7 @@ pub struct Watching(OnceLock<Watch>);
 
 /// A running gateway, watched.
 pub struct Watch {
-    channels: Vec<WatchedChannel>,
+    channels: Vec<&'static LoopHealth>,
     warden: Warden,
     threads: Arc<CallThreads>,
     store: Store,
@@ -53,27 +53,16 @@ struct Looks {
 /// A look that is under way, until this is dropped.
 struct Look<'w>(&'w Mutex<Option<Instant>>);
 
-/// A channel by name, and whether it goes on.
-#[derive(Clone, Copy)]
-pub struct WatchedChannel {
-    /// As in the configuration.
-    pub name: &'static str,
-    /// Of its loop.
-    pub pulse: &'static LoopHealth,
-}
-
-/// The channels that a configuration has.
-pub fn channels(config: &Config) -> Vec<WatchedChannel> {
-    let all = [
-        (config.telegram.is_some(), WatchedChannel { name: "telegram", pulse: &cofferdam_telegram::PULSE }),
-        (config.discord.is_some(), WatchedChannel { name: "discord", pulse: &cofferdam_discord::PULSE }),
-    ];
-    all.into_iter().filter_map(|(is_there, channel)| is_there.then_some(channel)).collect()
+/// The channels that a configuration has, by what is known of their loops.
+pub fn channels(config: &Config) -> Vec<&'static LoopHealth> {
+    let telegram = config.telegram.as_ref().map(|_| &cofferdam_telegram::PULSE);
+    let discord = config.discord.as_ref().map(|_| &cofferdam_discord::PULSE);
+    telegram.into_iter().chain(discord).collect()
 }
 
 impl Gateway {
     /// What the monitor is told of this gateway and its channels.
-    pub fn watch(&self, store: Store, channels: Vec<WatchedChannel>) -> Watch {
+    pub fn watch(&self, store: Store, channels: Vec<&'static LoopHealth>) -> Watch {
         let (warden, threads) = (self.warden.clone(), self.threads.clone());
         Watch { channels, warden, threads, store, looks: Looks::default() }
     }
@@ -126,12 +115,12 @@ impl Watched for Watching {
 
 impl Watch {
     fn overdue_by(&self) -> Duration {
-        self.channels.iter().map(|channel| channel.pulse.overdue_by()).max().unwrap_or_default()
+        self.channels.iter().map(|channel| channel.overdue_by()).max().unwrap_or_default()
     }
 
     /// Since the channel answered that has been silent for the longest; none before each has.
     fn last_poll(&self) -> Option<Duration> {
-        let all: Option<Vec<_>> = self.channels.iter().map(|channel| channel.pulse.last_poll()).collect();
+        let all: Option<Vec<_>> = self.channels.iter().map(|channel| channel.last_poll()).collect();
         all?.into_iter().max()
     }
 
@@ -141,7 +130,7 @@ impl Watch {
             tasks: Handle::try_current().ok().map(|runtime| runtime.metrics().num_alive_tasks()),
             audit_seq: self.warden.audit().head().seq,
             last_poll: self.last_poll(),
-            channels: self.channels.iter().map(|channel| (channel.name, channel.pulse.last_poll())).collect(),
+            channels: self.channels.iter().map(|channel| (channel.name, channel.last_poll())).collect(),
             workspace_bytes: self.warden.workspaces().bytes(),
             workspace_max_bytes: self.warden.workspaces().max_bytes().0,
             resident_bytes: resident_bytes(),
@@ -203,13 +192,13 @@ const NOT_YET: &str = "has not answered yet";
 
 /// The problems of channels that are silent, by name where there are several. What another node
 /// hears is silent at that one alone.
-fn silent_channels(channels: &[WatchedChannel]) -> Vec<String> {
-    let name = |channel: &WatchedChannel| match channels.len() > 1 {
+fn silent_channels(channels: &[&LoopHealth]) -> Vec<String> {
+    let name = |channel: &LoopHealth| match channels.len() > 1 {
         true => format!("the channel {}", channel.name),
         false => "the channel".to_owned(),
     };
-    let heard = channels.iter().filter(|channel| !channel.pulse.is_elsewhere());
-    heard.filter_map(|channel| polling(&name(channel), channel.pulse.last_poll())).collect()
+    let heard = channels.iter().filter(|channel| !channel.is_elsewhere());
+    heard.filter_map(|channel| polling(&name(channel), channel.last_poll())).collect()
 }
 
 fn polling(channel: &str, age: Option<Duration>) -> Option<String> {
@@ -262,13 +251,10 @@ mod tests {
 
     #[test]
     fn the_silence_of_a_channel_that_another_node_hears_is_no_ailment_of_this_one() {
-        static HERE: LoopHealth = LoopHealth::new();
-        static ELSEWHERE: LoopHealth = LoopHealth::new();
-        let one = WatchedChannel { name: "telegram", pulse: &HERE };
-        let other = WatchedChannel { name: "discord", pulse: &ELSEWHERE };
+        let (one, other) = (&LoopHealth::new("telegram"), &LoopHealth::new("discord"));
         let both = ["telegram", "discord"].map(|name| format!("polling: the channel {name} {NOT_YET}"));
         assert_eq!(silent_channels(&[one, other]), both);
-        ELSEWHERE.note_elsewhere();
+        other.note_elsewhere();
         assert_eq!(silent_channels(&[one, other]), both[..1], "each counts by itself");
         assert!(silent_channels(&[other]).is_empty());
     }

@@ -70,7 +70,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 /// Whether the poller of this process goes on.
-pub static PULSE: LoopHealth = LoopHealth::new();
+pub static PULSE: LoopHealth = LoopHealth::new(CHANNEL);
 
 /// How long further parts of an album are waited for.
 const ALBUMS: AlbumWindow =

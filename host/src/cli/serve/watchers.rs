@@ -5,9 +5,10 @@
 use super::super::errors::describe_error;
 use crate::cli::let_start_go;
 use crate::config::Config;
-use crate::gateway::{self, WatchedChannel, Watching};
+use crate::gateway::{self, Watching};
 use crate::log;
 use crate::monitor::{Monitor, ServiceManager, Watched};
+use cofferdam_chat::loop_health::LoopHealth;
 use cofferdam_core::standing::{MODEL, STORE};
 use cofferdam_store::{Health, Presence};
 use std::sync::Arc;
@@ -48,7 +49,7 @@ impl Watchers {
         &mut self,
         beside: &mut JoinSet<()>,
         runtime: &Handle,
-        channels: Vec<WatchedChannel>,
+        channels: Vec<&'static LoopHealth>,
     ) -> anyhow::Result<()> {
         let watched: Arc<dyn Watched> = self.watching.clone();
         if let Some(monitor) = self.monitor.take() {
@@ -87,10 +88,10 @@ impl Watchers {
 }
 
 /// Waits until the first of the channels is up: that another one is waited for is an problem.
-async fn await_any_up(channels: Vec<WatchedChannel>) {
+async fn await_any_up(channels: Vec<&'static LoopHealth>) {
     let mut waiting = JoinSet::new();
     for channel in channels {
-        waiting.spawn(channel.pulse.await_poll());
+        waiting.spawn(channel.await_poll());
     }
     if waiting.join_next().await.is_none() {
         std::future::pending().await

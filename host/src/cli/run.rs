@@ -54,7 +54,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     let kept = super::block_on(async {
         let approvals = RunApprovals::new(config, arguments.approve)?;
         let executor = host.executor(config, cancelled_by_signals()?, &approvals);
-        begin(&executor, &run, new, config.workflows.max_open).await?;
+        begin(&executor, &run, new).await?;
         Ok(approvals.run_while_asking(executor.run_to_end(&run)).await??)
     })?;
     let exit = end(config, &run, lock, &kept);
@@ -145,14 +145,15 @@ pub(super) fn report_no_run(id: &str) -> Exit {
 }
 
 /// The audit first: of what began there is a record, however it ends.
-async fn begin(executor: &Executor, run: &PreparedRun, new: NewRun, open_max: u32) -> anyhow::Result<()> {
+async fn begin(executor: &Executor, run: &PreparedRun, new: NewRun) -> anyhow::Result<()> {
     executor.note(run, WorkflowState::Started, Some(&run.by))?;
-    if executor.store.begin_run(new, open_max).await? {
+    let max_open = executor.max_open;
+    if executor.store.begin_run(new, max_open).await? {
         return Ok(());
     }
     executor.note(run, WorkflowState::Failed, None)?;
     bail!(
-        "[workflows] max_open = {open_max}, and so many runs are open; resume or cancel some: `cofferdam workflow list`"
+        "[workflows] max_open = {max_open}, and so many runs are open; resume or cancel some: `cofferdam workflow list`"
     )
 }
 

@@ -116,7 +116,7 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
         }
         let template = workflows::executor(config, &gateway, provider, (&store, Some(&services.runs)), &stop);
         let (executors, following) = watch::channel(template);
-        let given = workflows::serving_services(config, &gateway, &catalog, watchers.presence.clone());
+        let given = (workflows::prepare_context(config, &gateway, &catalog), watchers.presence.clone());
         let (state_dir, offered) = (config.state_dir.clone(), (catalog.clone(), services.runs.clone()));
         let runs = WorkflowService::new(following, offered, given, state_dir);
         let found = services.runs.clone();

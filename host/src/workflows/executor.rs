@@ -61,6 +61,8 @@ pub struct Executor {
     pub limits: AttachmentLimits,
     /// From the beginning of a run to its end.
     pub deadline: TimeSpan,
+    /// Runs that are open at once.
+    pub max_open: u32,
     /// Where runs are kept.
     pub store: Store,
     /// Asks people about calls that a policy asks about; absent where nobody can be asked.
@@ -153,7 +155,7 @@ impl Executor {
     fn messaging(&self) -> Option<Arc<dyn Messaging>> {
         self.people.as_ref()?;
         let (executor, runtime) = (self.clone(), Handle::current());
-        Some(Arc::new(TurnMessaging { executor, asking: None, max_open: 0, runtime }))
+        Some(Arc::new(TurnMessaging { executor, asking: None, runtime }))
     }
 
     /// Why a run has had its time, if so.

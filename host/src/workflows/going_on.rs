@@ -85,7 +85,7 @@ impl WorkflowService {
     /// Leaves a request whose place is not configured for when it is again. One that has had its
     /// time ends: it would be open for ever, and so many are open at once.
     async fn put_off(&self, kept: &KeptRun) -> Result<(), StoreError> {
-        if self.current_executor().0.is_late(kept).is_none() {
+        if self.current_executor().is_late(kept).is_none() {
             return Ok(());
         }
         tracing::info!(run = kept.new.run, "a run is cancelled: its channel is not configured any more");

@@ -46,8 +46,6 @@ pub(super) struct TurnMessaging {
     pub(super) executor: Executor,
     /// The turn; none for a task of a file, whose run has steps of its own to wait.
     pub(super) asking: Option<CallingTurn>,
-    /// Runs that are open at once.
-    pub(super) max_open: u32,
     pub(super) runtime: Handle,
 }
 
@@ -107,14 +105,14 @@ impl Messaging for TurnMessaging {
             let new = new_run(run.clone(), asking, summary, self.is_served(&asking.by));
             self.note(&new, WorkflowState::Started, Some(&asking.by))?;
             if !store
-                .begin_turn_run(new.clone(), asking.turn.clone(), self.max_open)
+                .begin_turn_run(new.clone(), asking.turn.clone(), self.executor.max_open)
                 .await
                 .map_err(lost_problem)?
             {
                 self.note(&new, WorkflowState::Failed, None)?;
                 let message = format!(
                     "{} runs of workflows are open ([workflows] max_open); try again when one has ended",
-                    self.max_open
+                    self.executor.max_open
                 );
                 return Err(ToolError::new(ErrorCode::QuotaExceeded, message));
             }

@@ -35,6 +35,6 @@ pub use in_turn::{MESSAGE_TEXT_BYTES_MAX, SUMMARY_BYTES_MAX};
 pub use load::{LoadError, Loaded, load};
 pub use lock::{NoRuns, RunLock};
 pub use noting::end_of;
-pub use serving::{ServingServices, WorkflowService};
+pub use serving::WorkflowService;
 pub use shown::TEXT_BYTES_MAX;
 pub use types::{AllowedTypes, AttachmentLimits};

@@ -24,7 +24,7 @@ use cofferdam_store::{
 use cofferdam_warden::calls::Warden;
 use cofferdam_workflow::{Context, RunPlan};
 use schedules::ScheduleNotes;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -51,24 +51,15 @@ pub(super) struct ServingState {
     pub(super) catalog: Arc<Catalog>,
     pub(super) runs: Runs,
     pub(super) store: Store,
-    given: ServingServices,
+    /// What every run begins with, but for what is its own.
+    context: Context,
+    /// Where it is noted which runs wait until the audit is settled.
+    presence: Arc<Presence>,
     pub(super) state_dir: PathBuf,
     /// There may be something to do.
     pub(super) nudged: Notify,
     /// Something went on.
     pub(super) went_on: watch::Sender<()>,
-}
-
-/// What every run of `serve` begins with.
-pub struct ServingServices {
-    /// Each variable that the operator lists.
-    pub env: Map<String, Value>,
-    /// Each tool that is there, with its description.
-    pub tools: Map<String, Value>,
-    /// Runs that are open at once.
-    pub max_open: u32,
-    /// Where it is noted which runs wait until the audit is settled.
-    pub presence: Arc<Presence>,
 }
 
 /// Why a run does not begin.
@@ -86,16 +77,27 @@ pub(super) enum StartRefusal {
 }
 
 impl WorkflowService {
-    /// The runs of a store, carried out by what `executors` brings.
+    /// The runs of a store, carried out by what `executors` brings. All begin with `context`, but for
+    /// what is their own.
     pub fn new(
         executors: watch::Receiver<Executor>,
         (catalog, runs): (Arc<Catalog>, Runs),
-        given: ServingServices,
+        (context, presence): (Context, Arc<Presence>),
         state_dir: PathBuf,
     ) -> Self {
         let store = executors.borrow().store.clone();
         let (nudged, went_on) = (Notify::new(), watch::Sender::new(()));
-        Self(Arc::new(ServingState { executors, catalog, runs, store, given, state_dir, nudged, went_on }))
+        Self(Arc::new(ServingState {
+            executors,
+            catalog,
+            runs,
+            store,
+            context,
+            presence,
+            state_dir,
+            nudged,
+            went_on,
+        }))
     }
 
     /// The trusted core, as it is configured now.
@@ -103,9 +105,9 @@ impl WorkflowService {
         self.0.executors.borrow().warden.clone()
     }
 
-    /// What carries runs out now, and how many may be open.
-    pub(super) fn current_executor(&self) -> (Executor, u32) {
-        (self.0.executors.borrow().clone(), self.0.given.max_open)
+    /// What carries runs out now.
+    pub(super) fn current_executor(&self) -> Executor {
+        self.0.executors.borrow().clone()
     }
 
     pub(super) fn is_stopping(&self) -> bool {
@@ -131,7 +133,7 @@ impl WorkflowService {
                     self.look_after(&mut clock, &mut schedules).await?;
                 }
                 // Runs may have come with the files of another node.
-                let presence = &self.0.given.presence;
+                let presence = &self.0.presence;
                 let settling = unsettled.settle(&self.0.store, self.warden(), &carried, presence);
                 let Some(settled) = stop.run_until_cancelled(settling).await else { return Ok(()) };
                 settled?;
@@ -326,8 +328,7 @@ impl WorkflowService {
 
     /// What templates of a run see.
     pub(super) fn new_context(&self, run: String, input: Value, trigger: Value) -> Context {
-        let ServingServices { env, tools, .. } = &self.0.given;
-        Context { run, input, env: env.clone(), trigger, tools: tools.clone() }
+        Context { run, input, trigger, ..self.0.context.clone() }
     }
 
     /// Begins a run, which is then gone on with. `answers` says whether its end is told in any case.
@@ -338,7 +339,7 @@ impl WorkflowService {
         by: &Caller,
         (answer_to, answers): (AnswerTo, bool),
     ) -> Result<(), StartRefusal> {
-        let max_open = self.0.given.max_open;
+        let max_open = self.0.executors.borrow().max_open;
         let plan = RunPlan::begin(of.workflow.clone(), &context)
             .map_err(|error| StartRefusal::Refused(format!("{}: {}", error.code, error.problem)))?;
         check_addresses(&plan, &self.0.executors.borrow().limits)

@@ -50,8 +50,8 @@ impl RunStarter for WorkflowService {
     }
 
     fn messaging(&self, asking: CallingTurn) -> Arc<dyn Messaging> {
-        let (executor, max_open) = self.current_executor();
-        Arc::new(TurnMessaging { executor, asking: Some(asking), max_open, runtime: Handle::current() })
+        let (executor, runtime) = (self.current_executor(), Handle::current());
+        Arc::new(TurnMessaging { executor, asking: Some(asking), runtime })
     }
 }
 

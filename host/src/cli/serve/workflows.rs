@@ -4,11 +4,12 @@
 use super::super::workflow::{descriptions, redact_variables};
 use crate::config::Config;
 use crate::gateway::{self, Gateway};
-use crate::workflows::{Catalog, Executor, ServingServices};
+use crate::workflows::{Catalog, Executor};
 use cofferdam_agent::turn::Provider;
 use cofferdam_chat::runs::Runs;
 use cofferdam_chat::setup::{MenuEntry, MenuTool};
-use cofferdam_store::{Presence, Store};
+use cofferdam_store::Store;
+use cofferdam_workflow::Context;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +30,7 @@ pub(in crate::cli) fn executor(
         turns: config.turns,
         limits: config.workflow_attachments.clone(),
         deadline: config.workflows.run_deadline,
+        max_open: config.workflows.max_open,
         store: store.clone(),
         approver: None,
         people: runs.cloned(),
@@ -41,21 +43,11 @@ pub(super) fn channels(config: &Config) -> Vec<&'static str> {
     gateway::channels(config).iter().map(|channel| channel.name).collect()
 }
 
-/// What every run begins with.
-pub(super) fn serving_services(
-    config: &Config,
-    gateway: &Gateway,
-    catalog: &Catalog,
-    presence: Arc<Presence>,
-) -> ServingServices {
+/// What every run begins with, but for what is its own.
+pub(super) fn prepare_context(config: &Config, gateway: &Gateway, catalog: &Catalog) -> Context {
     let names_tools = catalog.offered.iter().any(|one| one.workflow.names_tools());
     let tools = if names_tools { descriptions(gateway.toolbox.registry()) } else { Default::default() };
-    ServingServices {
-        env: redact_variables(&config.workflows.env),
-        tools,
-        max_open: config.workflows.max_open,
-        presence,
-    }
+    Context { env: redact_variables(&config.workflows.env), tools, ..Context::default() }
 }
 
 /// The commands that begin runs, as menus show them.

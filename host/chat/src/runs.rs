@@ -179,11 +179,14 @@ impl Runs {
     }
 
     /// Lets go of channels and of what begins runs: they hold this, and with the last of them the
-    /// store is closed.
+    /// store is closed. Which channels come up stays known: people of another one are refused as
+    /// before.
     pub fn close(&self) {
-        let known = std::mem::take(&mut *lock(&self.0));
-        // Unlocked: what ends may look here.
+        let mut known = lock(&self.0);
+        let left = (std::mem::take(&mut known.messengers), known.starter.take());
         drop(known);
+        // Unlocked: what ends may look here.
+        drop(left);
     }
 
     /// Writes to people for the calls of a turn; none where nobody does.
@@ -342,6 +345,13 @@ pub fn wait_reply<F: SentFile>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_channel_that_never_comes_up_is_known_to_the_end() {
+        let runs = Runs::with_channels(vec!["one"]);
+        runs.close();
+        assert!(runs.may_come_up("one") && !runs.may_come_up("other"));
+    }
 
     #[test]
     fn a_person_has_one_spelling() {

@@ -77,8 +77,8 @@ pub(super) enum StartRefusal {
 }
 
 impl WorkflowService {
-    /// The runs of a store, carried out by what `executors` brings. All begin with `context`, but for
-    /// what is their own.
+    /// The runs of a store, carried out by what `executors` brings. All begin with `context`, but
+    /// for what is their own.
     pub fn new(
         executors: watch::Receiver<Executor>,
         (catalog, runs): (Arc<Catalog>, Runs),
@@ -331,7 +331,8 @@ impl WorkflowService {
         Context { run, input, trigger, ..self.0.context.clone() }
     }
 
-    /// Begins a run, which is then gone on with. `answers` says whether its end is told in any case.
+    /// Begins a run, which is then gone on with. `answers` says whether its end is told in any
+    /// case.
     pub(super) async fn begin(
         &self,
         of: &OfferedWorkflow,

@@ -186,16 +186,17 @@ async fn the_turns_of_a_node_that_was_taken_out_get_no_time_to_end() {
 async fn what_comes_while_a_turn_is_taken_over_does_not_overtake_it() {
     let dir = tempfile::tempdir().expect("a directory");
     let store = Store::open(dir.path()).expect("a store");
-    let mut f = fixture(store.clone());
-    f.arrivals.send(Arrival::Inbox).await.expect("taken");
-    f.come("ben", 1..2).await;
-    assert_eq!(f.seen.recv().await, Some(1));
     let headers =
         Headers { session: SessionId::new("ben"), sender: "1".into(), queue: QueueMode::Turn, answers: None };
     let fate = UpdateFate::Pending(headers);
     let update = NewUpdate { update_id: 2, album: None, message: None, raw: "ben".into(), fate };
+    // Before these queues read the inbox: they would take it for theirs.
     store.persist(CHANNEL, vec![update]).await.expect("the store");
     store.claim(CHANNEL, UpdateClaim::Update(2)).await.expect("the store").expect("by a node that is gone");
+    let mut f = fixture(store);
+    f.arrivals.send(Arrival::Inbox).await.expect("taken");
+    f.come("ben", 1..2).await;
+    assert_eq!(f.seen.recv().await, Some(1));
     f.arrivals.send(Arrival::LeftBy(vec!["gone".into()])).await.expect("taken");
     f.come("ben", 3..4).await;
     f.arrivals.send(Arrival::Inbox).await.expect("taken");

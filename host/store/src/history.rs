@@ -127,11 +127,7 @@ fn read_lines(tx: &Tx<'_>, session: &SessionId, turn: &TurnId) -> Result<Vec<His
 
 /// Adds line `n` of a turn and charges for it, unless it is there.
 pub(super) fn add(tx: &Tx<'_>, whose: &WhoseTurn, n: usize, body: &str, tokens: u64) -> Result<()> {
-    let insert = "INSERT INTO line (session, turn, n, body, said_at) VALUES (?1, ?2, ?3, ?4, ?5)
-         ON CONFLICT DO NOTHING";
-    let line = params![whose.session, whose.turn, n, body, now_ms()];
-    if tokens == 0 {
-        return tx.run(insert, line);
-    }
-    if tx.execute(insert, line)? == 1 { usage::charge_tokens(tx, &whose.caller, tokens) } else { Ok(()) }
+    let insert = "INSERT INTO line (session, turn, n, body, said_at) VALUES (?1, ?2, ?3, ?4, ?5)";
+    let is_new = tx.insert_if_new(insert, params![whose.session, whose.turn, n, body, now_ms()])?;
+    if is_new { usage::charge_tokens(tx, &whose.caller, tokens) } else { Ok(()) }
 }

@@ -208,7 +208,7 @@ impl Postgres {
     fn run_again<T>(&self, kind: TxKind, work: &impl Fn(&Tx<'_>) -> Result<T>) -> Result<Ran<T>> {
         let mut met = 0;
         loop {
-            match self.run_once(kind, work) {
+            match self.run_once((kind, met > 0), work) {
                 Err(error) if met < CONFLICTS_MAX && is_conflict(&error) => {
                     met += 1;
                     std::thread::sleep(pause(met));
@@ -218,9 +218,9 @@ impl Postgres {
         }
     }
 
-    fn run_once<T>(&self, kind: TxKind, work: &impl Fn(&Tx<'_>) -> Result<T>) -> Result<Ran<T>> {
+    fn run_once<T>(&self, kind: (TxKind, bool), work: &impl Fn(&Tx<'_>) -> Result<T>) -> Result<Ran<T>> {
         let client = self.client(&self.pool)?;
-        let has_token = matches!(kind, TxKind::Fenced | TxKind::Unfenced);
+        let has_token = matches!(kind.0, TxKind::Fenced | TxKind::Unfenced);
         let token = has_token.then(doubt::new_token).transpose()?;
         match self.transact(&client, kind, token, work) {
             Ok((value, Commit::Done)) => {
@@ -238,7 +238,7 @@ impl Postgres {
     fn transact<T>(
         &self,
         client: &Object,
-        kind: TxKind,
+        kind: (TxKind, bool),
         token: Option<i64>,
         work: &impl Fn(&Tx<'_>) -> Result<T>,
     ) -> Result<(T, Commit)> {

@@ -90,6 +90,18 @@ impl Tx<'_> {
         }
     }
 
+    /// Inserts a row by a statement that ends with its values, unless a row is there that it is at
+    /// odds with; whether none is. One is there only where something is done again, so PostgreSQL
+    /// is not asked: there the transaction fails at the row, runs again, and asks.
+    pub(super) fn insert_if_new<P: ToValue>(&self, insert: &str, params: impl AsRef<[P]>) -> Result<bool> {
+        match self {
+            Self::Postgres(tx) if !tx.is_again => tx.run(insert, &to_values(params.as_ref())).map(|()| true),
+            Self::Postgres(_) | Self::Sqlite(_) => {
+                Ok(self.execute(&format!("{insert} ON CONFLICT DO NOTHING"), params)? == 1)
+            }
+        }
+    }
+
     /// What is read of the one row of a query.
     pub(super) fn query_row<T, P: ToValue>(
         &self,

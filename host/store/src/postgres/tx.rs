@@ -65,6 +65,8 @@ pub(in super::super) struct PgTx<'c> {
     client: &'c ClientWrapper,
     server: &'c Server,
     kind: TxKind,
+    /// Its work ran before, and something was in the way.
+    pub(in super::super) is_again: bool,
     /// The node that works here.
     pub(in super::super) node: Option<&'c OwnNode>,
     /// The node whose workspace this process has, where each has one of its own.
@@ -120,12 +122,13 @@ enum TxState {
 
 impl<'c> PgTx<'c> {
     /// A transaction of this node, or of none, and of one that has the workspace of `home`. The
-    /// server keeps the `token` of one that has any, by which it is asked about.
+    /// server keeps the `token` of one that has any, by which it is asked about. `is_again`: its
+    /// work ran before, and something was in the way.
     pub(super) fn new(
         client: &'c ClientWrapper,
         server: &'c Server,
         (node, home): (Option<&'c OwnNode>, Option<&'c str>),
-        kind: TxKind,
+        (kind, is_again): (TxKind, bool),
         token: Option<i64>,
     ) -> Result<Self> {
         let opening = token.map(|_| match node.filter(|_| kind == TxKind::Fenced) {
@@ -136,6 +139,7 @@ impl<'c> PgTx<'c> {
             client,
             server,
             kind,
+            is_again,
             node,
             home,
             opening: opening.transpose()?,

@@ -1,4 +1,5 @@
-//! Commits whose connection goes: what the server knows of them afterwards.
+//! Commits whose connection goes: what the server knows of them afterwards. And, since the way to
+//! the server shows it: what waits for nothing else than its commit.
 
 use super::postgres::nodes::join;
 use super::postgres::{Schema, location, said};
@@ -47,6 +48,8 @@ enum Way {
     HoldsCommit,
     /// What was kept goes to the server; it is open once that has ended the connection.
     Delivers,
+    /// Nothing comes back before the next `COMMIT` was said.
+    AwaitsCommit,
 }
 
 type WayState = Arc<Mutex<Way>>;
@@ -86,6 +89,12 @@ fn relay(
         if !is_up && loses_answer {
             // What is sent at once may come in pieces: none is answered before the last is here.
             std::thread::sleep(Duration::from_millis(200));
+        }
+        while !is_up && *lock(way) == Way::AwaitsCommit {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        if is_up && has_commit && was == Way::AwaitsCommit {
+            *lock(way) = Way::Open;
         }
         if is_up && has_commit && loses_answer {
             is_lost.store(true, Ordering::SeqCst);
@@ -297,6 +306,23 @@ async fn a_commit_that_a_server_lost_as_it_crashed_does_not_count() {
     assert!(matches!(&lost, Err(StoreError::Lost { .. })), "{lost:?}");
     let again = store.claim(CHANNEL, album("b")).await.expect("it is back");
     assert_eq!(again.expect("nobody has it").updates.len(), 1);
+}
+
+/// What asked for an answer before that would be given up.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_turn_keeps_is_one_exchange_with_its_commit() {
+    let Some(server) = shared("what_a_turn_keeps_is_one_exchange") else { return };
+    let way = Arc::new(Mutex::new(Way::Open));
+    let (location, _dir) = behind_a_way(server, &way);
+    let store = join(&location, "a").expect("a node");
+    // The second time all is prepared.
+    for (turn, held) in [("1", Way::Open), ("2", Way::AwaitsCommit)] {
+        *lock(&way) = held;
+        store.add_answer(&whose("s", turn), 0, "x".into(), 5).await.expect("kept");
+        assert_eq!(*lock(&way), Way::Open, "it was committed");
+    }
+    let used = store.load_usage(&caller("ann"), now_ms()).await.expect("known");
+    assert_eq!(used.tokens, 10);
 }
 
 /// A token is taken back with the next renewal of the lease; what a process has left, a day later.

@@ -164,12 +164,11 @@ pub(super) fn keep_reply(
 ) -> Result<StoredReply> {
     // Without parts there is nothing to wait for.
     let finished = reply.parts.is_empty().then_some(now);
-    let inserted = tx.execute(
-        "INSERT INTO reply (turn, channel, target, created_at, finished_at)
-             VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
+    let is_new = tx.insert_if_new(
+        "INSERT INTO reply (turn, channel, target, created_at, finished_at) VALUES (?1, ?2, ?3, ?4, ?5)",
         params![turn, channel, reply.target, now, finished],
     )?;
-    if inserted == 0 {
+    if !is_new {
         return self::reply(tx, turn);
     }
     match finished {

@@ -316,9 +316,14 @@ async fn what_a_turn_keeps_is_one_exchange_with_its_commit() {
     let (location, _dir) = behind_a_way(server, &way);
     let store = join(&location, "a").expect("a node");
     // The second time all is prepared.
-    for (turn, held) in [("1", Way::Open), ("2", Way::AwaitsCommit)] {
+    for (id, held) in [(1, Way::Open), (2, Way::AwaitsCommit)] {
+        store.persist(CHANNEL, vec![new(id, None)]).await.expect("kept");
+        let turn = store.claim(CHANNEL, UpdateClaim::Update(id)).await.expect("asked").expect("bound").turn;
         *lock(&way) = held;
-        store.add_answer(&whose("s", turn), 0, "x".into(), 5).await.expect("kept");
+        store.add_answer(&whose("s", turn.as_str()), 0, "x".into(), 5).await.expect("kept");
+        assert_eq!(*lock(&way), Way::Open, "it was committed");
+        *lock(&way) = held;
+        store.end(CHANNEL, &turn, text_reply(&["x"])).await.expect("ended");
         assert_eq!(*lock(&way), Way::Open, "it was committed");
     }
     let used = store.load_usage(&caller("ann"), now_ms()).await.expect("known");

@@ -5,8 +5,8 @@
 
 use super::inbox::bound_turn;
 use super::replies::reply;
-use super::tx::Tx;
-use super::value::{ToValue, params};
+use super::tx::{Ahead, Tx};
+use super::value::{ToValue, column_words, params};
 use super::{BoundTurn, Result, Store, StoredReply, cluster, homes};
 use cofferdam_core::id::{SessionId, TurnId};
 use cofferdam_core::lock::lock;
@@ -169,7 +169,7 @@ impl OwnNode {
         own.len() < SESSIONS_CLAIMED_MAX as usize || own.contains(&(channel.to_owned(), session.to_owned()))
     }
 
-    fn note(&self, channel: &str, session: &str) {
+    pub(super) fn note(&self, channel: &str, session: &str) {
         lock(&self.sessions).insert((channel.to_owned(), session.to_owned()));
     }
 
@@ -247,33 +247,21 @@ pub(super) enum SessionOwner {
 /// claim different sessions.
 fn claim(tx: &Tx<'_>, node: &OwnNode, channel: &str, session: &str) -> Result<SessionOwner> {
     let row = [channel, session, &node.holder];
-    let claimed = tx.query_row(&claim_query("VALUES (?1, ?2, ?3)"), row, |row| {
-        Ok((row.get::<String>(0)?, row.get::<i64>(1)?))
-    })?;
-    Ok(owner_of(node, (channel, session), claimed))
+    let owner: SessionOwner = tx.query_row(&claim_query("VALUES (?1, ?2, ?3)", 3), row, |row| row.get(0))?;
+    if owner != SessionOwner::Others {
+        node.note(channel, session);
+    }
+    Ok(owner)
 }
 
-/// Claims a session, whose channel, name and holder these values are, unless somebody has it; who
-/// has it then, and how many messages have come in it since.
-fn claim_query(values: &str) -> String {
+/// Claims a session, whose channel, name and holder these values are, unless somebody has it; whose
+/// it is then, as `owner`. The parameter of this number is the holder.
+fn claim_query(values: &str, holder: u8) -> String {
     format!(
         "INSERT INTO claim (channel, session, holder) {values}
          ON CONFLICT (channel, session) DO UPDATE SET messages = claim.messages + 1
-         RETURNING holder, messages"
+         RETURNING CASE WHEN holder <> ?{holder} THEN 'others' WHEN messages = 0 THEN 'new' ELSE 'own' END AS owner"
     )
-}
-
-/// Whose a session is by what [`claim_query`] returns.
-fn owner_of(
-    node: &OwnNode,
-    (channel, session): (&str, &str),
-    (holder, messages): (String, i64),
-) -> SessionOwner {
-    if holder != node.holder {
-        return SessionOwner::Others;
-    }
-    node.note(channel, session);
-    if messages == 0 { SessionOwner::New } else { SessionOwner::Own }
 }
 
 /// The node that works here, where a claim alone says whether it works on a session.
@@ -281,26 +269,24 @@ pub(super) fn node_with_room<'t>(tx: &'t Tx<'_>, channel: &str, session: &str) -
     tx.node().filter(|node| tx.home().is_none() && node.has_room(channel, session))
 }
 
-/// Inserts an update by a query that returns its `seq`, and has the node claim its session in the
-/// same exchange; none, and no claim, where the update is known. The row has the channel as its
-/// first value and the session as its ninth.
+/// Inserts an update by a query that returns its `seq`, has the node claim its session, and wakes
+/// the others where one of them has it, all in one statement, whose answer comes with what follows;
+/// none, and no claim, where the update is known. The row has the channel as its first value and
+/// the session as its ninth.
 pub(super) fn insert_claiming(
     tx: &Tx<'_>,
     node: &OwnNode,
     (insert, row): (&str, [&dyn ToValue; 10]),
-    of: (&str, &str),
-) -> Result<Option<(i64, SessionOwner)>> {
+) -> Result<Ahead<(i64, SessionOwner)>> {
     let both = format!(
         "WITH kept AS ({insert}), claimed AS ({})
-         SELECT seq, holder, messages FROM kept CROSS JOIN claimed",
-        claim_query("SELECT ?1, ?9, ?11 FROM kept")
+         SELECT seq, owner, CASE owner WHEN 'others' THEN (SELECT 1 FROM pg_notify(current_schema(), '')) END
+         FROM kept CROSS JOIN claimed",
+        claim_query("SELECT ?1, ?9, ?11 FROM kept", 11)
     );
     let mut values = row.to_vec();
     values.push(&node.holder);
-    let kept = tx.query_optional(&both, values, |row| {
-        Ok((row.get::<i64>(0)?, (row.get::<String>(1)?, row.get::<i64>(2)?)))
-    })?;
-    Ok(kept.map(|(seq, claimed)| (seq, owner_of(node, of, claimed))))
+    tx.query_ahead(&both, values, |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
 /// Has this node work on a session in which a message of somebody has come, where it does already,
@@ -340,6 +326,8 @@ pub(super) fn claim_reply(tx: &Tx<'_>, turn: &str) -> Result<()> {
     let claim = "UPDATE reply SET holder = ?2 WHERE turn = ?1";
     tx.holder().map_or(Ok(()), |holder| tx.run(claim, [turn, holder]))
 }
+
+column_words! { SessionOwner, "a session that is {:?}": Own = "own" New = "new" Others = "others" }
 
 #[cfg(test)]
 mod tests {

@@ -36,17 +36,24 @@ impl Store {
         self.commit_off_thread(Survives::Program, work, Ok).await
     }
 
+    /// The same for work of which `read` makes something once it is kept, as with what it asked
+    /// ahead. Where the commit is asked about, that may not have come.
+    pub(super) async fn commit_along_reading<T: 'static, U: Send + 'static>(
+        &self,
+        work: impl Fn(&Tx<'_>) -> Result<T> + Send + 'static,
+        read: fn(T) -> Result<U>,
+    ) -> Result<U> {
+        self.commit_off_thread(Survives::Program, work, read).await
+    }
+
     /// The same for work whose answer is asked for only once it is kept, and comes with that. It is
     /// [not known](StoreError::Unknown) where the commit was asked about: the answer is gone.
     pub(super) async fn commit_along_ahead<T: Send + 'static>(
         &self,
         work: impl Fn(&Tx<'_>) -> Result<Ahead<T>> + Send + 'static,
     ) -> Result<Option<T>> {
-        let first = |ahead: Ahead<T>| match &ahead {
-            Ahead::Sent(query, _) if !query.has_come() => Ok(None),
-            _ => ahead.into_first().map(Some),
-        };
-        self.commit_off_thread(Survives::Program, work, first).await?.ok_or_else(|| {
+        let first = |ahead: Ahead<T>| if ahead.has_come() { ahead.into_first().map(Some) } else { Ok(None) };
+        self.commit_along_reading(work, first).await?.ok_or_else(|| {
             StoreError::Unknown(self.server(), "what it answered is gone with the connection".to_owned())
         })
     }

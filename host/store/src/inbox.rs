@@ -6,11 +6,11 @@ use super::replies::keep_reply;
 use super::tx::{Ahead, Row, Tx};
 use super::value::{ToValue, params};
 use super::{
-    AlbumPart, AlbumStanding, BoundTurn, Headers, NewUpdate, PersistResult, Result, Store, StoreError,
-    Stranger, Update, UpdateClaim, UpdateFate, approvals, attempts, claims, cluster, now_ms, outgoing,
-    placeholder, runs, steering,
+    AlbumPart, AlbumStanding, BoundTurn, Headers, NewUpdate, PersistResult, QueueMode, Result, Store,
+    StoreError, Stranger, Update, UpdateClaim, UpdateFate, approvals, attempts, claims, cluster, now_ms,
+    outgoing, placeholder, runs, steering,
 };
-use cofferdam_core::id::TurnId;
+use cofferdam_core::id::{SessionId, TurnId};
 use cofferdam_core::lock::lock;
 
 /// Strangers that a channel tells within an hour; further ones are told when they write again
@@ -33,7 +33,8 @@ impl Store {
     /// node's to answer wakes the others. Rides.
     pub async fn persist(&self, channel: &str, updates: Vec<NewUpdate>) -> Result<PersistResult> {
         let channel = channel.to_owned();
-        self.commit_along(move |tx| persist(tx, &channel, &updates, now_ms())).await
+        let work = move |tx: &Tx<'_>| persist(tx, &channel, &updates, now_ms());
+        self.commit_along_reading(work, PersistedBatch::into_result).await
     }
 
     /// Up to `limit` updates that wait for a turn, in order; `after` is the last one of the page
@@ -122,15 +123,52 @@ pub(super) fn count_done(tx: &Tx<'_>, turn: &str, now: i64) -> Result<usize> {
     Ok(done)
 }
 
-pub(super) fn persist(tx: &Tx<'_>, channel: &str, updates: &[NewUpdate], now: i64) -> Result<PersistResult> {
-    let mut persisted = PersistResult::default();
+/// What came of a batch, where that is known before its commit.
+#[derive(Default)]
+pub(super) struct PersistedBatch {
+    result: PersistResult,
+    /// There is nothing else in it.
+    is_alone: bool,
+    /// Whose the session of its only message is comes with the commit.
+    asked: Option<(Ahead<(i64, SessionOwner)>, Update, SessionId)>,
+}
+
+impl PersistedBatch {
+    /// What came of it, once it is kept.
+    pub(super) fn into_result(self) -> Result<PersistResult> {
+        let Self { mut result, asked, .. } = self;
+        let Some((asked, update, session)) = asked else { return Ok(result) };
+        let owner = if asked.has_come() {
+            asked.into_first()?.map(|(_, owner)| owner)
+        } else {
+            // It went with the connection: what waits there is read from the inbox.
+            Some(SessionOwner::New)
+        };
+        // None where the message is known.
+        if let Some(owner) = owner {
+            note_kept(&mut result, owner, update, &session);
+        }
+        Ok(result)
+    }
+}
+
+/// Notes that a message is new, and whose its session is.
+fn note_kept(result: &mut PersistResult, owner: SessionOwner, update: Update, session: &SessionId) {
+    result.kept += 1;
+    match owner {
+        SessionOwner::Own => result.pending.push(update),
+        SessionOwner::New => result.claimed.push(session.clone()),
+        SessionOwner::Others => result.is_for_others = true,
+    }
+}
+
+pub(super) fn persist(tx: &Tx<'_>, channel: &str, updates: &[NewUpdate], now: i64) -> Result<PersistedBatch> {
+    let mut batch = PersistedBatch { is_alone: updates.len() == 1, ..PersistedBatch::default() };
     let none = None::<&str>;
     for new in updates {
         let id = new.update_id;
         match &new.fate {
-            UpdateFate::Pending(headers) => {
-                persist_message(tx, channel, (new, headers), now, &mut persisted)?
-            }
+            UpdateFate::Pending(headers) => persist_message(tx, channel, (new, headers), now, &mut batch)?,
             UpdateFate::Edited => {
                 let row = params![channel, id, now, none, "", none, now, none, none, none];
                 if insert_update(tx, row)?.is_some() {
@@ -150,15 +188,15 @@ pub(super) fn persist(tx: &Tx<'_>, channel: &str, updates: &[NewUpdate], now: i6
                 let turn = turn_id(channel, id);
                 let row = params![channel, id, now, none, "", turn, now, none, none, none];
                 if insert_update(tx, row)?.is_some() && may_tell(tx, channel, stranger, now)? {
-                    persisted.replies.push(keep_reply(tx, channel, &turn, &stranger.reply, now)?);
+                    batch.result.replies.push(keep_reply(tx, channel, &turn, &stranger.reply, now)?);
                 }
             }
         }
     }
-    if persisted.is_for_others {
+    if batch.result.is_for_others {
         cluster::wake(tx)?;
     }
-    Ok(persisted)
+    Ok(batch)
 }
 
 const INSERT_UPDATE: &str = "INSERT INTO inbox
@@ -176,16 +214,29 @@ fn persist_message(
     channel: &str,
     (new, headers): (&NewUpdate, &Headers),
     now: i64,
-    persisted: &mut PersistResult,
+    batch: &mut PersistedBatch,
 ) -> Result<()> {
     let (id, session, sender) = (new.update_id, headers.session.as_str(), headers.sender.as_str());
     let (turn, done) = (None::<&str>, None::<i64>);
     let row = params![channel, id, now, new.album, new.raw, turn, done, new.message, session, sender];
+    let update = Update { update_id: id, raw: new.raw.clone() };
     // What may be a run's is nobody's to answer.
     let node = claims::node_with_room(tx, channel, session).filter(|_| headers.answers.is_none());
     let kept = match node {
-        Some(node) => claims::insert_claiming(tx, node, (INSERT_UPDATE, row), (channel, session))?
-            .map(|(seq, owner)| (seq, Some(owner))),
+        Some(node) => {
+            let asked = claims::insert_claiming(tx, node, (INSERT_UPDATE, row))?;
+            if batch.is_alone && headers.queue == QueueMode::Turn {
+                // Should it be another node's, it takes a place here until the next look.
+                node.note(channel, session);
+                batch.asked = Some((asked, update, headers.session.clone()));
+                return Ok(());
+            }
+            let kept = tx.await_first(asked)?;
+            if kept.is_some_and(|(_, owner)| owner != SessionOwner::Others) {
+                node.note(channel, session);
+            }
+            kept.map(|(seq, owner)| (seq, Some(owner)))
+        }
         None => insert_update(tx, row)?.map(|seq| (seq, None)),
     };
     let Some((seq, owner)) = kept else { return Ok(()) };
@@ -194,20 +245,13 @@ fn persist_message(
     {
         return tx.run("UPDATE inbox SET done_at = ?2, raw = '' WHERE seq = ?1", params![seq, now]);
     }
-    persisted.kept += 1;
     steering::address(tx, seq, headers)?;
     let owner = owner.map_or_else(|| claims::claim_session(tx, channel, (session, sender), seq), Ok)?;
-    match owner {
-        SessionOwner::Own => {
-            // What was behind another's may have come first, and wait in no queue.
-            if tx.home().is_some() {
-                persisted.claimed.push(headers.session.clone());
-            }
-            persisted.pending.push(Update { update_id: id, raw: new.raw.clone() });
-        }
-        SessionOwner::New => persisted.claimed.push(headers.session.clone()),
-        SessionOwner::Others => persisted.is_for_others = true,
+    // What was behind another's may have come first, and wait in no queue.
+    if owner == SessionOwner::Own && tx.home().is_some() {
+        batch.result.claimed.push(headers.session.clone());
     }
+    note_kept(&mut batch.result, owner, update, &headers.session);
     Ok(())
 }
 

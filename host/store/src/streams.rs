@@ -1,7 +1,7 @@
 //! How far a channel has read a stream of events that goes on after a break, and where people were
 //! answered: what was said there while nobody listened is asked for again.
 
-use super::inbox::persist;
+use super::inbox::{PersistedBatch, persist};
 use super::tx::Tx;
 use super::value::params;
 use super::{DONE_ROWS_MAX, NewUpdate, PersistResult, Result, Store, now_ms};
@@ -55,7 +55,7 @@ impl Store {
         places: Vec<ReplyPlace>,
     ) -> Result<PersistResult> {
         let channel = channel.to_owned();
-        self.commit_along(move |tx| {
+        let work = move |tx: &Tx<'_>| {
             let now = now_ms();
             let persisted = persist(tx, &channel, &updates, now)?;
             set_position(tx, &channel, &position)?;
@@ -63,8 +63,8 @@ impl Store {
                 note_place(tx, &channel, place, now)?;
             }
             Ok(persisted)
-        })
-        .await
+        };
+        self.commit_along_reading(work, PersistedBatch::into_result).await
     }
 
     /// The stream that was begun last.

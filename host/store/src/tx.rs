@@ -41,6 +41,14 @@ pub(super) enum Ahead<T> {
 }
 
 impl<T> Ahead<T> {
+    /// Whether it is here.
+    pub(super) fn has_come(&self) -> bool {
+        match self {
+            Self::Read(_) => true,
+            Self::Sent(query, _) => query.has_come(),
+        }
+    }
+
     /// The same, once the transaction has waited for something that followed it.
     pub(super) fn into_first(self) -> Result<Option<T>> {
         match self {
@@ -146,6 +154,14 @@ impl Tx<'_> {
             Self::Sqlite(_) => self.query_optional(sql, params, read).map(Ahead::Read),
             Self::Postgres(tx) => Ok(Ahead::Sent(tx.query_ahead(sql, &to_values(params.as_ref()))?, read)),
         }
+    }
+
+    /// The same, once it has come back.
+    pub(super) fn await_first<T>(&self, ahead: Ahead<T>) -> Result<Option<T>> {
+        if let Self::Postgres(tx) = self {
+            tx.wait_for_sent()?;
+        }
+        ahead.into_first()
     }
 
     /// What is read of each row of a query.

@@ -180,7 +180,12 @@ impl<'c> PgTx<'c> {
         let client = self.client;
         self.send(async move { client.execute(&statement, &references(&values)).await.map(Some) });
         let is_full = self.sent.borrow().len() >= SENT_MAX;
-        if is_full { self.wait(async { Ok(()) }) } else { Ok(()) }
+        if is_full { self.wait_for_sent() } else { Ok(()) }
+    }
+
+    /// Waits for what went out.
+    pub(in super::super) fn wait_for_sent(&self) -> Result<()> {
+        self.wait(async { Ok(()) })
     }
 
     pub(in super::super) fn query(&self, sql: &str, values: &[SqlValue<'_>]) -> Result<Vec<PgRow>> {

@@ -179,6 +179,14 @@ async fn a_commit_of_a_node_whose_every_answer_was_lost_counts() {
     let (location, _dir) = behind_a_way(server, &way);
     let store = join(&location, "a").expect("a node");
     check_a_lost_commit(&store, &way, Way::LosesAnswer).await;
+    // The end of what only looks goes out late; that of this is waited for.
+    store.persist(CHANNEL, vec![new(1, None)]).await.expect("kept");
+    *lock(&way) = Way::LosesAnswer;
+    // It was kept, and nobody was told whose its session is: what waits there is to be read.
+    let persisted = store.persist(CHANNEL, vec![new(2, None)]).await.expect("the server knows");
+    assert_eq!((persisted.kept, persisted.claimed), (1, vec![SessionId::new("s")]));
+    let waiting = store.load_waiting(CHANNEL, &SessionId::new("s"), 9).await.expect("asked");
+    assert_eq!(waiting.iter().map(|update| update.update_id).collect::<Vec<_>>(), [1, 2]);
 }
 
 /// As where the disk of its log is full: what it had written of the commit counts when it is back.
@@ -317,7 +325,9 @@ async fn what_a_turn_keeps_is_one_exchange_with_its_commit() {
     let store = join(&location, "a").expect("a node");
     // The second time all is prepared.
     for (id, held) in [(1, Way::Open), (2, Way::AwaitsCommit)] {
-        store.persist(CHANNEL, vec![new(id, None)]).await.expect("kept");
+        *lock(&way) = held;
+        let persisted = store.persist(CHANNEL, vec![new(id, None)]).await.expect("kept");
+        assert_eq!((*lock(&way), persisted.kept), (Way::Open, 1), "it was committed");
         let turn = store.claim(CHANNEL, UpdateClaim::Update(id)).await.expect("asked").expect("bound").turn;
         *lock(&way) = held;
         store.add_answer(&whose("s", turn.as_str()), 0, "x".into(), 5).await.expect("kept");

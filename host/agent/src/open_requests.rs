@@ -19,6 +19,7 @@ use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// How far a call reaches beyond the request that it belongs to: not at all, unless the operator
@@ -47,6 +48,8 @@ struct OpenRequest {
     origin: CallOrigin,
     /// Held while something is handed to it, and by its end: one of the two comes first.
     is_open: Mutex<bool>,
+    /// Something was handed to it, or may have been.
+    was_reached: AtomicBool,
 }
 
 /// Where a call comes from.
@@ -93,7 +96,8 @@ impl Requests {
 
     /// Notes that a request is being answered, until what comes back is dropped.
     pub fn begin(self: &Arc<Self>, origin: CallOrigin) -> OpenGuard {
-        let entry = Arc::new(OpenRequest { origin, is_open: Mutex::new(true) });
+        let was_reached = AtomicBool::new(false);
+        let entry = Arc::new(OpenRequest { origin, is_open: Mutex::new(true), was_reached });
         lock(&self.open).insert(entry.origin.request.clone(), entry.clone());
         OpenGuard { requests: self.clone(), entry }
     }
@@ -145,7 +149,10 @@ impl Requests {
     pub fn run_while_open<T>(&self, request: &TurnId, work: impl FnOnce() -> T) -> Option<T> {
         let entry = lock(&self.open).get(request).cloned()?;
         let is_open = lock(&entry.is_open);
-        is_open.then(work)
+        is_open.then(|| {
+            entry.was_reached.store(true, Ordering::Release);
+            work()
+        })
     }
 }
 
@@ -157,13 +164,15 @@ pub struct OpenGuard {
 }
 
 impl OpenGuard {
-    /// Ends the request. What is being handed to it is waited for, which takes as long as the store
-    /// is away, so that is done on no async thread.
-    pub async fn end(self) {
-        let is_ended = self.entry.is_open.try_lock().map(|mut is_open| *is_open = false).is_ok();
+    /// Ends the request; whether something was handed to it. What is being handed to it is waited
+    /// for, which takes as long as the store is away, so that is done on no async thread.
+    pub async fn end(self) -> bool {
+        let entry = self.entry.clone();
+        let is_ended = entry.is_open.try_lock().map(|mut is_open| *is_open = false).is_ok();
         if !is_ended {
             let _ = tokio::task::spawn_blocking(move || drop(self)).await;
         }
+        entry.was_reached.load(Ordering::Acquire)
     }
 }
 
@@ -256,6 +265,15 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn who_ends_a_request_is_told_whether_it_was_handed_something() {
+        let requests = Arc::new(Requests::new(CallScope::Everyone));
+        let opened = ["1", "2"].map(|request| requests.begin(origin(request, "s", "ann")));
+        assert_eq!(requests.run_while_open(&TurnId::new("1"), || 7), Some(7));
+        let [reached, other] = opened;
+        assert!(reached.end().await && !other.end().await);
+    }
+
+    #[tokio::test]
     async fn what_is_handed_over_to_a_request_that_ends_holds_no_async_thread_up() {
         let requests = Arc::new(Requests::new(CallScope::Everyone));
         let open = requests.begin(origin("1", "s", "ann"));
@@ -274,7 +292,7 @@ mod tests {
         tokio::task::yield_now().await;
         assert!(!ending.is_finished(), "it waits");
         end.send(()).expect("heard");
-        ending.await.expect("no panic");
+        assert!(ending.await.expect("no panic"), "something was handed to it");
         assert_eq!(handed.join().expect("no panic"), Some(7));
         assert_eq!(requests.run_while_open(&TurnId::new("1"), || 7), None);
     }

@@ -3,7 +3,7 @@
 
 use super::tx::Tx;
 use super::value::params;
-use super::{AttemptRow, Result, Store, UsedToday, WhoseTurn, attempts, now_ms, outgoing, usage};
+use super::{AttemptRow, Result, Store, UsedToday, WhoseTurn, attempts, journal, now_ms, outgoing, usage};
 use cofferdam_core::id::{SessionId, TurnId};
 use std::ops::ControlFlow;
 
@@ -22,6 +22,19 @@ pub struct HistoryLine {
     pub body: String,
 }
 
+/// What a turn begins with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TurnBeginning {
+    /// The [lines](Store::lines) of its session.
+    pub lines: Vec<HistoryLine>,
+    /// What it has [behind it](Store::load_attempt) besides.
+    pub begun: Option<AttemptRow>,
+    /// What its caller [has used](Store::load_usage) today.
+    pub used: UsedToday,
+    /// Whether files [were handed over](Store::files_handed_over) to it before.
+    pub was_given_files: bool,
+}
+
 /// What was said in each session.
 impl Store {
     /// The latest lines of a session, oldest first; all of those of `turn`.
@@ -30,19 +43,16 @@ impl Store {
         self.read(move |tx| read_lines(tx, &session, &turn)).await
     }
 
-    /// What a turn begins with, in one exchange: the [lines](Store::lines) of its session, what it
-    /// has [behind it](Store::load_attempt) besides, and what its caller
-    /// [has used](Store::load_usage) today.
-    pub async fn load_turn_beginning(
-        &self,
-        whose: &WhoseTurn,
-    ) -> Result<(Vec<HistoryLine>, Option<AttemptRow>, UsedToday)> {
+    /// What a turn begins with, in one exchange.
+    pub async fn load_turn_beginning(&self, whose: &WhoseTurn) -> Result<TurnBeginning> {
         let whose = whose.clone();
         self.read(move |tx| {
             let begun = attempts::ask_attempt(tx, &whose.turn)?;
             let used = usage::ask_usage(tx, &whose.caller, now_ms())?;
+            let given = journal::ask_handed_over(tx, &whose.turn)?;
             let lines = read_lines(tx, &whose.session, &whose.turn)?;
-            Ok((lines, begun.into_first()?, used.into_first()?.unwrap_or_default()))
+            let (begun, used) = (begun.into_first()?, used.into_first()?.unwrap_or_default());
+            Ok(TurnBeginning { lines, begun, used, was_given_files: given.into_first()?.is_some() })
         })
         .await
     }

@@ -1,6 +1,7 @@
 //! What side-effecting calls answered and wrote, so that a turn replayed after a crash does not run
 //! them again and writes no more than one turn may.
 
+use super::tx::{Ahead, Tx};
 use super::value::params;
 use super::{Result, Store, StoreError, now_ms, outgoing, usage};
 use cofferdam_core::id::{CallId, TurnId};
@@ -159,6 +160,11 @@ impl Store {
         })
         .await
     }
+}
+
+/// Whether calls of other requests have handed files to this one, with what follows.
+pub(super) fn ask_handed_over(tx: &Tx<'_>, request: &TurnId) -> Result<Ahead<()>> {
+    tx.query_ahead("SELECT 1 FROM delivery WHERE request = ?1 LIMIT 1", [request], |_| Ok(()))
 }
 
 #[cfg(test)]

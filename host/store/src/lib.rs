@@ -59,7 +59,7 @@ pub use cluster::{
     AuditHeads, ClusterNode, LEASE, LEASE_LEAST, LEASE_MAX, NODE_NAME_MAX, NodeRow, host_name, new_name,
     node_of,
 };
-pub use history::{HistoryLine, LINES_MAX, LOADED_BYTES_MAX};
+pub use history::{HistoryLine, LINES_MAX, LOADED_BYTES_MAX, TurnBeginning};
 pub use homes::AwayHome;
 pub use inbox::{STRANGER_TOLD_MAX, STRANGERS_TOLD_PER_HOUR_MAX};
 pub use location::StoreLocation;

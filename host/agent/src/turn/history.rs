@@ -13,7 +13,7 @@ use cofferdam_core::id::{CallId, Caller, SessionId, TurnId};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_store::{
-    AttemptRow, HistoryLine, Store, StoreError, TakeUpRequest, UsedToday, WhoseTurn, now_ms,
+    AttemptRow, HistoryLine, Store, StoreError, TakeUpRequest, TurnBeginning, UsedToday, WhoseTurn, now_ms,
 };
 use std::sync::Arc;
 
@@ -62,16 +62,17 @@ impl History {
         parse_lines(self.store.lines(session, turn).await?)
     }
 
-    /// The same for a turn that begins; what it has behind it besides its entries, `None` where no
-    /// turn runs again; and what its caller has used today.
+    /// The same for a turn that begins, and what else it begins with.
     pub(super) async fn load_turn_beginning(
         &self,
         whose: &WhoseTurn,
-    ) -> Result<(Vec<KeptHistory>, Option<AttemptRow>, UsedToday), HistoryError> {
-        let (lines, begun, used) = self.store.load_turn_beginning(whose).await?;
+    ) -> Result<(Vec<KeptHistory>, TurnBeginning), HistoryError> {
+        let mut beginning = self.store.load_turn_beginning(whose).await?;
         #[cfg(test)]
-        let begun = begun.map(|begun| self.crash.age(&whose.turn, begun));
-        Ok((parse_lines(lines)?, begun, used))
+        {
+            beginning.begun = beginning.begun.map(|begun| self.crash.age(&whose.turn, begun));
+        }
+        Ok((parse_lines(std::mem::take(&mut beginning.lines))?, beginning))
     }
 
     /// Keeps entry `n` of a turn, counted from 0, and charges its tokens to its caller. Durable

@@ -42,6 +42,8 @@ pub(super) struct HistoryPlace {
     pub(super) begun: Option<AttemptRow>,
     /// What its caller had used today when it began, until that is asked.
     pub(super) used: Option<UsedToday>,
+    /// Whether files may have been handed over to it before.
+    pub(super) may_have_files: bool,
 }
 
 impl OpenConversation {
@@ -243,6 +245,11 @@ impl OpenConversation {
     /// Whether the turn itself has said anything yet.
     pub(super) fn has_begun(&self) -> bool {
         self.own_entries().next().is_some()
+    }
+
+    /// Whether calls of others may have handed files over to the turn before it ran this time.
+    pub(super) fn may_have_files(&self) -> bool {
+        self.keeping.as_ref().is_none_or(|keeping| keeping.may_have_files)
     }
 
     /// The calls of the last step that have no result yet, in order.

@@ -146,9 +146,12 @@ impl Runner {
             // Files of a retried message may take long to come.
             () = cancel.cancelled() => Err(words::cancelled(0)),
         };
+        // Of one that did not open nobody has looked.
+        let mut may_have_files = true;
         let mut answer = match opened {
             Err(said) => TurnEnd::from_text(said),
             Ok((turn, talk)) => {
+                may_have_files = talk.may_have_files();
                 infos = turn.attachments.infos();
                 if !infos.is_empty() {
                     progress.step(TurnStep::Attachments(infos.clone()));
@@ -164,10 +167,12 @@ impl Runner {
             }
         };
         // From here on calls of others find it ended, so what they have handed over is all.
-        active.end().await;
-        match self.history.store.files_handed_over(&id).await {
-            Ok(more) => answer.files.extend(more),
-            Err(error) => lines.push(conversation_lost(&error.into())),
+        may_have_files |= active.end().await;
+        if may_have_files {
+            match self.history.store.files_handed_over(&id).await {
+                Ok(more) => answer.files.extend(more),
+                Err(error) => lines.push(conversation_lost(&error.into())),
+            }
         }
         lines.extend(infos.iter().filter_map(AttachmentInfo::notice));
         prepend_lines(lines, answer)
@@ -242,8 +247,10 @@ impl Runner {
     ) -> Result<Result<OpenConversation, HistoryError>, HistoryError> {
         let asked = async {
             let (history, whose) = (self.history.clone(), whose_turn(turn, session.clone()));
-            let (kept, begun, used) = history.load_turn_beginning(&whose).await?;
-            let keeping = HistoryPlace { history, whose, begun, used: Some(used) };
+            let (kept, beginning) = history.load_turn_beginning(&whose).await?;
+            let (begun, used) = (beginning.begun, Some(beginning.used));
+            let may_have_files = beginning.was_given_files;
+            let keeping = HistoryPlace { history, whose, begun, used, may_have_files };
             OpenConversation::begin(keeping, mend(kept, &turn.id), request.clone()).await
         };
         match asked.await {
@@ -286,7 +293,7 @@ impl Runner {
         }
         let (history, whose) = (self.history.clone(), whose_turn(&turn, session));
         let begun = history.load_attempt(&turn.id).await.map_err(|error| conversation_lost(&error))?;
-        let keeping = HistoryPlace { history, whose, begun, used: None };
+        let keeping = HistoryPlace { history, whose, begun, used: None, may_have_files: true };
         let talk = OpenConversation::resume(keeping, mend(kept, &turn.id));
         // The turn itself may have answered it before a crash.
         let unanswered = |talk: &OpenConversation| talk.answer().is_none() || talk.has_begun();

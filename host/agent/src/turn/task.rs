@@ -60,7 +60,8 @@ impl Runner {
         let attachments = turn.attachments.clone();
         let asked = HistoryEntry::Task { prompt, list, shown, attachments };
         let whose = whose_turn(&turn, SessionId::new(turn.id.as_str()));
-        let charged = HistoryPlace { history: self.history.clone(), whose, begun: None, used: None };
+        let history = self.history.clone();
+        let charged = HistoryPlace { history, whose, begun: None, used: None, may_have_files: false };
         let talk = OpenConversation::new_unkept(turn.id.clone(), asked, Some(charged));
         let (instructions, specs) = (instructions(RULES_OF_TASKS, &agent), self.tools.specs());
         let asked = (&*self.provider, instructions.as_str(), specs.as_slice());

@@ -1,6 +1,7 @@
 //! What was said in a session, and what it cost: in order, once, for as long as it is kept.
 
 use super::*;
+use cofferdam_core::message::Delivery;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
@@ -79,13 +80,19 @@ pub(super) async fn what_a_turn_begins_with_is_what_each_look_would_find<E: Engi
     let fixture = Fixture::<E>::new();
     let (own, other) = (whose("s", "t"), whose("s", "other"));
     let beginning = fixture.store.load_turn_beginning(&own).await.expect("known");
-    assert_eq!(beginning, (Vec::new(), None, UsedToday::default()));
+    assert_eq!(beginning, TurnBeginning::default());
     for whose in [&other, &own] {
         fixture.store.attempt(&whose.turn, &whose.caller).await.expect("noted");
         fixture.store.add_line(whose, 0, "x".into(), 7).await.expect("added");
     }
     fixture.store.spend(&own, 5).await.expect("charged");
-    let (lines, begun, used) = fixture.store.load_turn_beginning(&own).await.expect("known");
+    let beginning = fixture.store.load_turn_beginning(&own).await.expect("known");
+    let TurnBeginning { lines, begun, used, was_given_files } = beginning;
+    assert!(!was_given_files);
+    let delivery = Delivery { request: own.turn.clone(), attachments: vec![file("a")] };
+    fixture.store.deliver(other.turn.call(0).as_str(), &delivery).expect("handed over");
+    let beginning = fixture.store.load_turn_beginning(&own).await.expect("known");
+    assert!(beginning.was_given_files);
     assert_eq!(lines, fixture.store.lines(&own.session, &own.turn).await.expect("lines"));
     assert_eq!(begun, fixture.store.load_attempt(&own.turn).await.expect("known"));
     assert_eq!((lines.len(), begun.map(|begun| begun.spent), used.tokens), (2, Some(5), 19));

@@ -130,16 +130,23 @@ pub(super) struct PersistedBatch {
     /// There is nothing else in it.
     is_alone: bool,
     /// Whose the session of its only message is comes with the commit.
-    asked: Option<(Ahead<(i64, SessionOwner)>, Update, SessionId)>,
+    asked: Option<AskedOwner>,
+}
+
+/// Whose the session of a message is, which comes with the commit.
+struct AskedOwner {
+    owner: Ahead<(i64, SessionOwner)>,
+    update: Update,
+    session: SessionId,
 }
 
 impl PersistedBatch {
     /// What came of it, once it is kept.
     pub(super) fn into_result(self) -> Result<PersistResult> {
         let Self { mut result, asked, .. } = self;
-        let Some((asked, update, session)) = asked else { return Ok(result) };
-        let owner = if asked.has_come() {
-            asked.into_first()?.map(|(_, owner)| owner)
+        let Some(AskedOwner { owner, update, session }) = asked else { return Ok(result) };
+        let owner = if owner.has_come() {
+            owner.into_first()?.map(|(_, owner)| owner)
         } else {
             // It went with the connection: what waits there is read from the inbox.
             Some(SessionOwner::New)
@@ -224,14 +231,14 @@ fn persist_message(
     let node = claims::node_with_room(tx, channel, session).filter(|_| headers.answers.is_none());
     let kept = match node {
         Some(node) => {
-            let asked = claims::insert_claiming(tx, node, (INSERT_UPDATE, row))?;
+            let owner = claims::insert_claiming(tx, node, (INSERT_UPDATE, row))?;
             if batch.is_alone && headers.queue == QueueMode::Turn {
                 // Should it be another node's, it takes a place here until the next look.
                 node.note(channel, session);
-                batch.asked = Some((asked, update, headers.session.clone()));
+                batch.asked = Some(AskedOwner { owner, update, session: headers.session.clone() });
                 return Ok(());
             }
-            let kept = tx.await_first(asked)?;
+            let kept = tx.await_first(owner)?;
             if kept.is_some_and(|(_, owner)| owner != SessionOwner::Others) {
                 node.note(channel, session);
             }

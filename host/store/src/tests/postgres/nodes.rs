@@ -326,6 +326,10 @@ async fn each_session_is_one_nodes_and_what_one_has_no_time_for_is_anothers() {
     assert_eq!(fixture.sql("SELECT count(*) FROM claim WHERE session IN ('s1', 's2')"), "2");
     a.release(CHANNEL, BTreeSet::new()).await.expect("asked");
     assert_eq!(fixture.sql("SELECT session FROM claim WHERE session IN ('s1', 's2')"), "s1");
+    // Nor does one that has room again take what comes alone.
+    let alone = a.persist(CHANNEL, vec![of("s9", 22)]).await.expect("kept");
+    assert!(alone.is_for_others && alone.pending.is_empty() && alone.claimed.is_empty());
+    assert_eq!((alone.kept, sessions(&a, 9).await.contains(&9)), (1, false));
 }
 
 #[tokio::test]

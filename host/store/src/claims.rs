@@ -280,9 +280,9 @@ pub(super) fn insert_claiming(
 ) -> Result<Ahead<(i64, SessionOwner)>> {
     let both = format!(
         "WITH kept AS ({insert}), claimed AS ({})
-         SELECT seq, owner, CASE owner WHEN 'others' THEN (SELECT 1 FROM pg_notify(current_schema(), '')) END
-         FROM kept CROSS JOIN claimed",
-        claim_query("SELECT ?1, ?9, ?11 FROM kept", 11)
+         SELECT seq, owner, CASE owner WHEN 'others' THEN ({}) END FROM kept CROSS JOIN claimed",
+        claim_query("SELECT ?1, ?9, ?11 FROM kept", 11),
+        if tx.can_notify() { cluster::NOTIFY } else { "NULL" }
     );
     let mut values = row.to_vec();
     values.push(&node.holder);

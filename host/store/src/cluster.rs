@@ -187,9 +187,13 @@ pub(super) fn load_heads(tx: &Tx<'_>) -> Result<BTreeMap<String, String>> {
     Ok(heads?.into_iter().collect())
 }
 
-/// Has all nodes look for work, once this transaction is done.
+/// Wakes those who listen, in PostgreSQL.
+pub(super) const NOTIFY: &str = "SELECT 1 FROM pg_notify(current_schema(), '')";
+
+/// Has all nodes look for work, once this transaction is done. They do in a second where the server
+/// cannot wake them.
 pub(super) fn wake(tx: &Tx<'_>) -> Result<()> {
-    tx.holder().map_or(Ok(()), |_| tx.run("SELECT pg_notify(current_schema(), '')", params![]))
+    if tx.can_notify() && tx.holder().is_some() { tx.run(NOTIFY, params![]) } else { Ok(()) }
 }
 
 /// The name of this machine.

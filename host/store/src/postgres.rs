@@ -67,6 +67,8 @@ struct Server {
     /// Host, port and database, for errors.
     name: String,
     schema: String,
+    /// It can wake those who listen; none before it was checked.
+    can_notify: OnceLock<bool>,
     /// None while it is dropped.
     driver: Option<Driver>,
 }
@@ -116,7 +118,7 @@ impl Postgres {
     /// A pool of connections; none is made yet.
     fn connect(config: &PostgresConfig, driver: Driver) -> Result<Self> {
         let (name, schema) = (config.server().to_owned(), config.schema.clone());
-        let server = Server { name, schema, driver: Some(driver) };
+        let server = Server { name, schema, can_notify: OnceLock::new(), driver: Some(driver) };
         let options = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = || match &config.tls {
             None => Manager::from_config(config.client.clone(), NoTls, options.clone()),
@@ -281,12 +283,17 @@ impl Postgres {
     fn check_server(&self) -> Result<()> {
         let told = self.read(&|tx| {
             tx.query_row(
-                "SELECT version(), current_setting('server_version_num'), current_setting('server_encoding')",
+                "SELECT version(), current_setting('server_version_num'), current_setting('server_encoding'),
+                     EXISTS (SELECT 1 FROM pg_catalog.pg_proc WHERE proname = 'pg_notify')",
                 crate::value::params![],
-                |row| Ok((row.get::<String>(0)?, row.get::<String>(1)?, row.get::<String>(2)?)),
+                |row| {
+                    let texts = (row.get::<String>(0)?, row.get::<String>(1)?, row.get::<String>(2)?);
+                    Ok((texts, row.get::<bool>(3)?))
+                },
             )
         });
-        let (version, number, encoding) = told?;
+        let ((version, number, encoding), can_notify) = told?;
+        self.server.can_notify.get_or_init(|| can_notify);
         let unsuitable = |why: String| StoreError::Unsuitable(self.server.name.clone(), why);
         let is_another_kind = version.starts_with("CockroachDB");
         if !is_another_kind && number.parse::<i64>().is_ok_and(|number| number < SERVER_LEAST) {

@@ -75,6 +75,11 @@ impl Tx<'_> {
         }
     }
 
+    /// Whether the server can wake other nodes.
+    pub(super) fn can_notify(&self) -> bool {
+        matches!(self, Self::Postgres(tx) if tx.can_notify())
+    }
+
     /// Names it.
     pub(super) fn holder(&self) -> Option<&str> {
         self.node().map(|node| node.holder.as_str())

@@ -153,6 +153,11 @@ impl<'c> PgTx<'c> {
         })
     }
 
+    /// Whether the server can wake those who listen.
+    pub(in super::super) fn can_notify(&self) -> bool {
+        self.server.can_notify.get() == Some(&true)
+    }
+
     /// Has what follows take as long as it does: whole tables may have to be written. For locks it
     /// waits no longer than any other statement, since others wait behind it.
     pub(super) fn take_long(&self) -> Result<()> {

@@ -77,7 +77,9 @@ fn the_longest_names_and_paths_can_be_created_and_replaced() {
         room.save(&name, Replace, b"2").unwrap();
         assert_eq!(fs::read(room.host(&name)).unwrap(), b"2");
 
-        let deep = format!("/tmp{}", "/d".repeat((GuestPath::BYTES_MAX - 4) / 2));
+        let depth = (GuestPath::BYTES_MAX - "/tmp".len()) / 2;
+        room.make_deep("/tmp", depth - 1);
+        let deep = format!("/tmp{}", "/d".repeat(depth));
         room.save(&deep, CreateNew, b"1").unwrap();
         room.save(&deep, Replace, b"2").unwrap();
         assert_eq!(room.workspace.look(&path(&deep), None).unwrap().unwrap().bytes, 1);

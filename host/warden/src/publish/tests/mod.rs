@@ -92,6 +92,14 @@ impl Room {
         }
     }
 
+    /// Makes directories `d` so deep below a root, an empty file in each of some: one call makes no
+    /// more of them.
+    pub(super) fn make_deep(&self, root: &str, depth: usize) {
+        for deep in (0..depth).step_by(64).chain([depth]) {
+            self.save(&format!("{root}{}/m", "/d".repeat(deep)), Disposition::Replace, b"").unwrap();
+        }
+    }
+
     /// Everything in the outer directory: kind, mode and content or target.
     pub(super) fn tree(&self) -> BTreeMap<PathBuf, String> {
         let mut tree = BTreeMap::new();

@@ -202,6 +202,7 @@ fn measuring_counts_every_file_once_and_follows_nothing() {
         fs::write(shared.join(format!("a-file-with-a-rather-long-name-{n}")), [0; 5]).unwrap();
         expected += 8;
     }
+    room.make_deep("/shared", 1499);
     let deep = format!("/shared{}", "/d".repeat(1500));
     room.save(&deep, CreateNew, &[0; 7]).unwrap();
     fs::hard_link(shared.join("a-file-with-a-rather-long-name-0"), shared.join("hard")).unwrap();

@@ -37,6 +37,8 @@ fn run() -> Result<()> {
     // `cargo test --benches` runs this too: then one round of each proves that it still works.
     let quick = std::env::args().any(|a| a == "--test" || a == "quick") || cfg!(debug_assertions);
     println!("load average: {}", std::fs::read_to_string("/proc/loadavg")?.trim());
+    // So that nobody compares a program with itself.
+    println!("program: {}", support::program::cofferdam().display());
     // Words after `--` choose: reads, many, growth, saves, tools, start, turns, nodes, workflows. None:
     // all. With `quick` few rounds of each.
     let words: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();

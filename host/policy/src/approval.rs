@@ -2,9 +2,9 @@
 //! of its rules speaks about a place of a call. The most specific rule decides: a path class before
 //! the argument, the argument before `"*"`. Pure; it asks nobody.
 
+use super::classes::{ArgumentClass, PathUse};
 use super::effective::find_list;
 use super::origin::SourceLocation;
-use super::words::{ArgumentClass, PathUse};
 use cofferdam_core::path::{GuestPath, is_below};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

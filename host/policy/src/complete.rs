@@ -5,8 +5,8 @@
 //! judge's parser stays the only one. A policy that does not ask for it gets none of it: there a
 //! `~` is refused.
 
+use super::classes::{ArgumentClass, PathUse};
 use super::effective::ToolPolicy;
-use super::words::{ArgumentClass, PathUse};
 use cofferdam_core::capability::Grants;
 use cofferdam_core::network::Address;
 use cofferdam_core::path::GuestPath;

@@ -1,6 +1,7 @@
 //! The effective policy of one tool, and holding it against the tool's schema.
 
 use super::approval::Approvals;
+use super::classes::{ArgumentClass, Imports, Safety};
 use super::command::CommandPolicy;
 use super::complete::Completion;
 use super::component::ComponentSource;
@@ -8,7 +9,6 @@ use super::function::FunctionPolicy;
 use super::origin::Origins;
 use super::schema;
 use super::source::PolicyProblem;
-use super::words::{ArgumentClass, Imports, Safety};
 use cofferdam_core::capability::Grants;
 use cofferdam_core::entry::EntryPoint;
 use cofferdam_core::limits::Limits;

@@ -5,6 +5,7 @@
 //! touches the disk.
 
 use super::approval::{self, ApprovalCondition, Approvals, Rule};
+use super::classes::{ArgumentClass, Classified, Imports, PathUse, Safety};
 use super::command::{CommandOutputRule, CommandTable};
 use super::component::ComponentSource;
 use super::effective::{EntryPolicy, ToolPolicy};
@@ -14,7 +15,6 @@ use super::limits_table::LimitsTable;
 use super::origin::{NetworkPlace, Origins, SourceLocation};
 use super::outputs;
 use super::source::{CheckedPart, PolicyProblem, PolicySource, check_head, check_name};
-use super::words::{ArgumentClass, Classified, Imports, PathUse, Safety};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::capability::{Access, Grants, Interface, MOUNTS, MountGrant, ScratchGrant};
 use cofferdam_core::command::is_word;

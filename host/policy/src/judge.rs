@@ -4,9 +4,9 @@
 //! settled where the disk is, by code that can only refuse more.
 
 use super::approval::{ApprovalCondition, Facts, PathSnapshot, Reason};
+use super::classes::{ArgumentClass, PathUse, Safety};
 use super::effective::{EntryPolicy, ToolPolicy};
 use super::rulings::{Ruling, rulings};
-use super::words::{ArgumentClass, PathUse, Safety};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::capability::Grants;
 use cofferdam_core::entry::EntryCall;

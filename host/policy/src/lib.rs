@@ -1,4 +1,4 @@
-//! Policies: what they say (source, words, file, set), what holds for one tool (effective) and
+//! Policies: what they say (source, classes, file, set), what holds for one tool (effective) and
 //! where that is written (origin), what is added to arguments before they are judged (complete),
 //! when a person must agree first (approval), which arguments a schema lets be strings (schema),
 //! what holds at each place of the arguments (rulings), what a foreign command is run with
@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod approval;
+mod classes;
 mod command;
 mod complete;
 mod component;
@@ -25,9 +26,9 @@ mod set;
 mod source;
 #[cfg(test)]
 mod tests;
-mod words;
 
 pub use approval::{ApprovalCondition, Approvals, Facts, PathSnapshot, Reason};
+pub use classes::{ArgumentClass, Imports, PathUse, Safety, UrlUse, spell_word};
 pub use cofferdam_core::path::{BadPath, GuestPath};
 pub use command::{CommandPolicy, Element};
 pub use complete::Completion;
@@ -41,4 +42,3 @@ pub use origin::{Origins, SourceLocation};
 pub use redact::{ARGUMENTS_BYTES_MAX, VALUE_BYTES_MAX, digest_of, redact};
 pub use set::PolicySet;
 pub use source::PolicyProblem;
-pub use words::{ArgumentClass, Imports, PathUse, Safety, UrlUse, spell_word};

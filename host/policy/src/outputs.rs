@@ -1,10 +1,10 @@
 //! `[outputs]` of a command's policy: which files of its scratch folder are published, and at which
 //! judged path; and the scratch folder that a profile grants.
 
+use super::classes::{ArgumentClass, Classified, PathUse};
 use super::command::CommandOutputRule;
 use super::effective::EntryPolicy;
 use super::source::{CheckedPart, PolicySource};
-use super::words::{ArgumentClass, Classified, PathUse};
 use cofferdam_core::capability::{MOUNTS, SCRATCH_BYTES_MAX, SCRATCH_FILES_MAX, ScratchGrant};
 use cofferdam_core::text::{is_deceptive, one_line};
 use std::collections::BTreeMap;

@@ -4,9 +4,9 @@
 //! It makes no permit; the judge does, from all of them.
 
 use super::approval::Reason;
+use super::classes::{ArgumentClass, PathUse};
 use super::effective::{ToolPolicy, find_list};
 use super::judge::{Cause, Denial};
-use super::words::{ArgumentClass, PathUse};
 use cofferdam_core::capability::{Access, MountGrant};
 use cofferdam_core::id::Caller;
 use cofferdam_core::network::Address;

@@ -61,7 +61,7 @@ pub fn argv(data: &[u8]) {
                 assert_eq!(expected(&specs, &arguments), None, "{arguments}: {denial:?}");
             }
         }
-        Verdict::Ask(ask) => panic!("nothing asks: {ask:?}"),
+        Verdict::Ask(pending) => panic!("nothing asks: {pending:?}"),
     }
 }
 

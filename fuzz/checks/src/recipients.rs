@@ -37,7 +37,7 @@ pub fn recipients(data: &[u8]) {
                 assert_eq!(denial.code, ErrorCode::RecipientDenied);
                 assert_plain(&denial.reason);
             }
-            Verdict::Ask(ask) => panic!("nothing asks: {ask:?}"),
+            Verdict::Ask(pending) => panic!("nothing asks: {pending:?}"),
         }
     }
     // A workflow's person comes apart and together again, and is whom the judge knows.

@@ -36,7 +36,7 @@ pub enum Verdict {
     /// The call may run, within what the permit carries.
     Permit(Permit),
     /// A person must approve it first.
-    Ask(PathRequest),
+    Ask(PendingPermit),
     /// The call may not run.
     Deny(Denial),
 }
@@ -48,7 +48,7 @@ pub enum PermittedCall {
     /// It may run.
     Permit(Permit),
     /// A person must approve it first, as far as is known yet.
-    Ask(PathRequest),
+    Ask(PendingPermit),
 }
 
 /// Why a call may not run.
@@ -229,13 +229,13 @@ impl Permit {
 /// A call that a person must approve: the permit that it would get, with what was seen for it.
 /// Only an approval of this very call brings that out.
 #[derive(Debug)]
-pub struct PathRequest {
+pub struct PendingPermit {
     permit: Permit,
     policy_sha256: String,
     reasons: Vec<Reason>,
 }
 
-impl PathRequest {
+impl PendingPermit {
     /// The judged call.
     pub fn call(&self) -> &JudgedCall {
         &self.permit.call
@@ -380,5 +380,5 @@ pub fn judge(mut call: JudgedCall, policy: &ToolPolicy) -> Verdict {
     if reasons.is_empty() {
         return Verdict::Permit(permit);
     }
-    Verdict::Ask(PathRequest { permit, policy_sha256: policy.sha256.clone(), reasons })
+    Verdict::Ask(PendingPermit { permit, policy_sha256: policy.sha256.clone(), reasons })
 }

@@ -36,7 +36,7 @@ pub use component::ComponentSource;
 pub use effective::{EntryPolicy, ToolPolicy, toml_key};
 pub use function::FunctionPolicy;
 pub use judge::{
-    Cause, Denial, ExpectedEntry, JudgedCall, PathRequest, Permit, PermittedCall, Verdict, judge,
+    Cause, Denial, ExpectedEntry, JudgedCall, PendingPermit, Permit, PermittedCall, Verdict, judge,
 };
 pub use origin::{Origins, SourceLocation};
 pub use redact::{ARGUMENTS_BYTES_MAX, VALUE_BYTES_MAX, digest_of, redact};

@@ -115,7 +115,7 @@ fn reachable(request: &CallRequest, tool: &RegisteredTool, judged: &PermittedCal
     let people = request.messaging.as_ref().ok_or_else(unreached)?;
     let recipients = match judged {
         PermittedCall::Permit(permit) => permit.recipients(),
-        PermittedCall::Ask(ask) => ask.recipients(),
+        PermittedCall::Ask(pending) => pending.recipients(),
     };
     recipients.iter().try_for_each(|to| people.check_served(to))
 }
@@ -195,12 +195,12 @@ impl CallServices {
         reachable(request, &tool, &judged)?;
         let permit = match judged {
             PermittedCall::Permit(permit) => permit,
-            PermittedCall::Ask(ask) => {
+            PermittedCall::Ask(pending) => {
                 // What a person agreed to was the whole.
                 if let Some(error) = before.unfinished_error("its rest needs an approval") {
                     return Err(error);
                 }
-                match self.begin_approval(request, &tool, ask, approved, record)? {
+                match self.begin_approval(request, &tool, pending, approved, record)? {
                     ControlFlow::Continue(permit) => permit,
                     ControlFlow::Break(waiting) => return Ok(Judgement::Wait(waiting)),
                 }
@@ -238,7 +238,7 @@ impl CallServices {
                 record.verdict = VerdictKind::Permit;
                 PermittedCall::Permit(permit)
             }
-            Verdict::Ask(ask) => PermittedCall::Ask(ask),
+            Verdict::Ask(pending) => PermittedCall::Ask(pending),
             Verdict::Deny(denial) => return Err(denial.into()),
         };
         Ok((tool, judged))

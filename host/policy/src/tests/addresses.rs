@@ -23,8 +23,8 @@ fn said(policy: &ToolPolicy, arguments: Value) -> String {
     match judge(JudgedCall { id: TurnId::new("turn").call(0), tool, arguments }, policy) {
         Verdict::Permit(_) => "permit".to_owned(),
         Verdict::Deny(denial) => format!("deny: {}", denial.reason),
-        Verdict::Ask(ask) => {
-            let about: Vec<_> = ask.reasons().iter().map(|reason| reason.about.as_str()).collect();
+        Verdict::Ask(pending) => {
+            let about: Vec<_> = pending.reasons().iter().map(|reason| reason.about.as_str()).collect();
             format!("ask: {}", about.join(" "))
         }
     }

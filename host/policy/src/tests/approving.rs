@@ -3,7 +3,7 @@
 
 use super::{TOOL, WRITING};
 use crate::{
-    ExpectedEntry, Facts, GuestPath, JudgedCall, PathRequest, PathSnapshot, PermittedCall, PolicySet,
+    ExpectedEntry, Facts, GuestPath, JudgedCall, PathSnapshot, PendingPermit, PermittedCall, PolicySet,
     ToolPolicy, Verdict, judge,
 };
 use cofferdam_core::audit::EntryKind;
@@ -34,9 +34,9 @@ fn path(text: &str) -> GuestPath {
     GuestPath::parse(text).expect(text)
 }
 
-fn ask(policy: &ToolPolicy, arguments: &Value) -> PathRequest {
+fn ask(policy: &ToolPolicy, arguments: &Value) -> PendingPermit {
     match verdict(policy, arguments) {
-        Verdict::Ask(ask) => ask,
+        Verdict::Ask(pending) => pending,
         other => panic!("{arguments}: {other:?}"),
     }
 }
@@ -46,8 +46,8 @@ fn said(approval: &str, arguments: &str) -> String {
     match verdict(&policy(approval), &serde_json::from_str(arguments).expect("JSON")) {
         Verdict::Permit(_) => "permit".to_owned(),
         Verdict::Deny(denial) => format!("deny: {}", denial.reason),
-        Verdict::Ask(ask) => {
-            let reasons = ask.reasons().iter().map(|reason| {
+        Verdict::Ask(pending) => {
+            let reasons = pending.reasons().iter().map(|reason| {
                 let path = reason.path.as_ref().map_or("-", GuestPath::as_str);
                 format!("{} {:?} {path}", reason.about, reason.when)
             });
@@ -177,7 +177,7 @@ fn facts_settle_what_they_can_and_their_absence_asks() {
     let rules = policy("write = \"on-overwrite\"\nread = \"first-time-per-path\"\nbelow = \"always\"");
     let asks = |arguments: Value, facts: Facts| match ask(&rules, &arguments).decide(&facts) {
         PermittedCall::Permit(_) => 0,
-        PermittedCall::Ask(ask) => ask.reasons().len(),
+        PermittedCall::Ask(pending) => pending.reasons().len(),
     };
     let write = json!({ "write": "/shared/a" });
     assert_eq!(asks(write.clone(), facts(&[], &[])), 1, "nobody looked");
@@ -219,14 +219,14 @@ fn an_approval_is_good_for_exactly_what_was_shown() {
     let there = |inode| facts(&[("/shared/a", Some(file(inode)))], &[]);
     let asked =
         |policy: &ToolPolicy, arguments: Value, facts: Facts| match ask(policy, &arguments).decide(&facts) {
-            PermittedCall::Ask(ask) => ask,
+            PermittedCall::Ask(pending) => pending,
             permitted => panic!("{permitted:?}"),
         };
     let call = json!({ "write": "/shared/a", "body": "x" });
     let sha256 = asked(&rules, call.clone(), there(1)).sha256("shown");
     assert!(asked(&rules, call.clone(), there(1)).grant("shown", &sha256).is_ok());
     let other_policy = policy("write = \"always\"\nflag = \"always\"");
-    for (why, ask, shown) in [
+    for (why, pending, shown) in [
         ("other words", asked(&rules, call.clone(), there(1)), "other"),
         ("another file", asked(&rules, call.clone(), there(2)), "shown"),
         ("nobody looked", asked(&rules, call.clone(), facts(&[], &[])), "shown"),
@@ -234,7 +234,7 @@ fn an_approval_is_good_for_exactly_what_was_shown() {
         ("another path", asked(&rules, json!({ "write": "/shared/b", "body": "x" }), there(1)), "shown"),
         ("another policy", asked(&other_policy, call.clone(), there(1)), "shown"),
     ] {
-        let denial = ask.grant(shown, &sha256).map(|_| ()).expect_err(why);
+        let denial = pending.grant(shown, &sha256).map(|_| ()).expect_err(why);
         assert_eq!(denial.code, ErrorCode::ApprovalDenied, "{why}");
     }
     let again = JudgedCall {
@@ -254,7 +254,7 @@ fn what_is_read_is_what_was_approved() {
     let found =
         |seen: Option<PathSnapshot>| Facts { found: [(path("/shared/a"), seen)].into(), ..Facts::default() };
     let asked = |facts: &Facts| match ask(&rules, &json!({ "read": "/shared/a" })).decide(facts) {
-        PermittedCall::Ask(ask) => ask,
+        PermittedCall::Ask(pending) => pending,
         permitted => panic!("{permitted:?}"),
     };
     let sha256 = asked(&found(Some(file(1)))).sha256("shown");

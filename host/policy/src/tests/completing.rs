@@ -15,7 +15,7 @@ fn judged(arguments: &str, given: Value) -> Result<(Value, bool), String> {
     let policy = policies.get("t").expect("there");
     let tool = ToolName::parse("t").expect("a name");
     match judge(JudgedCall { id: TurnId::new("turn").call(0), tool, arguments: given }, policy) {
-        Verdict::Ask(ask) => panic!("{ask:?}"),
+        Verdict::Ask(pending) => panic!("{pending:?}"),
         Verdict::Deny(denial) => Err(denial.reason),
         Verdict::Permit(permit) => {
             let arguments = permit.call().arguments.clone();

@@ -15,7 +15,7 @@ fn said(policy: &ToolPolicy, arguments: &Value) -> String {
     };
     match judge(call, policy) {
         Verdict::Deny(denial) => format!("deny: {} {}", denial.code, denial.reason),
-        Verdict::Ask(ask) => panic!("{ask:?}"),
+        Verdict::Ask(pending) => panic!("{pending:?}"),
         Verdict::Permit(permit) => {
             assert_eq!(permit.call().arguments, *arguments, "the permit owns the very call that was judged");
             assert_eq!(permit.limits(), &policy.limits);

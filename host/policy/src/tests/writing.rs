@@ -2,7 +2,7 @@
 //! does not load.
 
 use super::{READING, TOOL};
-use crate::{Facts, JudgedCall, PathRequest, PermittedCall, PolicySet, Verdict, judge};
+use crate::{Facts, JudgedCall, PendingPermit, PermittedCall, PolicySet, Verdict, judge};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::{ErrorCode, ToolName};
 use serde_json::{Value, json};
@@ -58,9 +58,9 @@ fn a_permit_names_everybody_who_is_written_to() {
 
 #[test]
 fn others_are_asked_about_and_oneself_is_not() {
-    let ask = |arguments: Value| -> PathRequest {
+    let ask = |arguments: Value| -> PendingPermit {
         match verdict("to = \"others\"\n\"send.to\" = \"others\"\n\"many[]\" = \"others\"", arguments) {
-            Verdict::Ask(ask) => ask,
+            Verdict::Ask(pending) => pending,
             other => panic!("{other:?}"),
         }
     };

@@ -115,7 +115,7 @@ fn runs(set: &PolicySet, arguments: &Value, facts: &Facts) -> bool {
     match verdict(set.get("t").expect("there"), arguments) {
         Verdict::Permit(_) => true,
         Verdict::Deny(_) => false,
-        Verdict::Ask(ask) => matches!(ask.decide(facts), PermittedCall::Permit(_)),
+        Verdict::Ask(pending) => matches!(pending.decide(facts), PermittedCall::Permit(_)),
     }
 }
 

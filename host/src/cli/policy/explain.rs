@@ -98,7 +98,7 @@ impl Explanation<'_> {
         self.places = explain(&tool.policy, &arguments);
         match verdict {
             Verdict::Permit(_) => {}
-            Verdict::Ask(ask) => self.asks = ask.reasons().to_vec(),
+            Verdict::Ask(pending) => self.asks = pending.reasons().to_vec(),
             Verdict::Deny(denial) => {
                 let denials: Vec<Denial> = self
                     .places

@@ -31,7 +31,7 @@ use cofferdam_core::audit::{self, ApprovalRecord, AuditEvent};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_core::web::Web;
-use cofferdam_policy::{ExpectedEntry, Facts, GuestPath, PathRequest, ToolPolicy};
+use cofferdam_policy::{ExpectedEntry, Facts, GuestPath, PendingPermit, ToolPolicy};
 use quota::WriteQuota;
 use std::fs::File;
 use std::sync::Arc;
@@ -125,12 +125,12 @@ impl Warden {
 
     /// What the disk says of the paths that a call is asked about. What cannot be looked at is left
     /// out, which asks.
-    pub fn facts(&self, ask: &PathRequest, place: &FileOwner) -> Facts {
+    pub fn facts(&self, pending: &PendingPermit, place: &FileOwner) -> Facts {
         let workspace = self.parts.workspaces.open_for(place).ok();
         let look = |path: &GuestPath| Some((path.clone(), workspace.as_ref()?.snapshot(path).ok()?));
-        let there = ask.writes().iter().filter_map(look).collect();
+        let there = pending.writes().iter().filter_map(look).collect();
         let find = |path: &GuestPath| Some((path.clone(), workspace.as_ref()?.read_snapshot(path).ok()?));
-        let found = ask.reads().iter().filter_map(find).collect();
+        let found = pending.reads().iter().filter_map(find).collect();
         Facts { there, found, ..Facts::default() }
     }
 

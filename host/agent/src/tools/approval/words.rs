@@ -16,7 +16,7 @@ use cofferdam_core::capability::Interface;
 use cofferdam_core::id::Caller;
 use cofferdam_core::text::one_line;
 use cofferdam_policy::{
-    ApprovalCondition, ArgumentClass, ComponentSource, GuestPath, PathRequest, PathSnapshot, PathUse,
+    ApprovalCondition, ArgumentClass, ComponentSource, GuestPath, PathSnapshot, PathUse, PendingPermit,
     ToolPolicy, spell_word,
 };
 use cofferdam_store::APPROVED_PATH_BYTES_MAX;
@@ -44,11 +44,11 @@ pub fn person(id: &str, called: Option<&str>) -> String {
 /// end. None where its paths and values do not fit: a person could not be shown what matters.
 pub(in crate::tools) fn describe_call(
     policy: &ToolPolicy,
-    ask: &PathRequest,
+    pending: &PendingPermit,
     (caller, called): (&Caller, Option<&str>),
     attachments: &[AttachmentInfo],
 ) -> Option<String> {
-    let mut words = Words { policy, ask, said: Vec::new(), contents: Vec::new() };
+    let mut words = Words { policy, pending, said: Vec::new(), contents: Vec::new() };
     words.said.push(format!("{} needs approval: {}", policy.tool, one_line(&policy.why, 300)));
     let id = one_line(&format!("{} {}", caller.channel, caller.sender), 80);
     words.said.push(format!("Asked for by {}.", person(&id, called)));
@@ -59,10 +59,10 @@ pub(in crate::tools) fn describe_call(
     {
         words.attachments(attachments);
     }
-    for (name, value) in ask.call().arguments.as_object().into_iter().flatten() {
+    for (name, value) in pending.call().arguments.as_object().into_iter().flatten() {
         words.place(&Spot::argument(name), value);
     }
-    for reason in ask.reasons() {
+    for reason in pending.reasons() {
         let is_short = |path: &GuestPath| path.as_str().len() <= APPROVED_PATH_BYTES_MAX;
         let once = match reason.when {
             ApprovalCondition::FirstTimePerPath if reason.path.as_ref().is_none_or(is_short) => {
@@ -105,7 +105,7 @@ impl Spot {
 
 struct Words<'a> {
     policy: &'a ToolPolicy,
-    ask: &'a PathRequest,
+    pending: &'a PendingPermit,
     /// Lines that must be there.
     said: Vec<String>,
     /// Lines that may be cut at the end.
@@ -128,7 +128,9 @@ impl Words<'_> {
         match (class, value) {
             (_, Value::Null) => {}
             // A person who agrees to words in another one's name reads all of them.
-            (Some(ArgumentClass::Content), _) if !self.ask.recipients().is_empty() => self.value(at, value),
+            (Some(ArgumentClass::Content), _) if !self.pending.recipients().is_empty() => {
+                self.value(at, value)
+            }
             (Some(ArgumentClass::Content), Value::String(text)) => self.content(at, text),
             (Some(ArgumentClass::Content), other) => self.content(at, &other.to_string()),
             (Some(ArgumentClass::Path(how)), Value::String(text)) => match GuestPath::parse(text) {
@@ -159,7 +161,7 @@ impl Words<'_> {
     fn item(&mut self, at: &Spot, item: &Value) {
         let text = |name: &str| {
             let content = self.policy.class(&at.field(name).class) == Some(ArgumentClass::Content);
-            item[name].as_str().filter(|_| content && self.ask.recipients().is_empty())
+            item[name].as_str().filter(|_| content && self.pending.recipients().is_empty())
         };
         let (Some(old), Some(new)) = (text("old_text"), text("new_text")) else {
             return self.place(at, item);
@@ -197,8 +199,8 @@ impl Words<'_> {
 
     fn path(&mut self, at: &Spot, how: PathUse, path: &GuestPath) {
         let seen = match how {
-            PathUse::Read => self.ask.found(),
-            PathUse::Write | PathUse::WriteBelow => self.ask.snapshots(),
+            PathUse::Read => self.pending.found(),
+            PathUse::Write | PathUse::WriteBelow => self.pending.snapshots(),
         };
         let there = seen.iter().find(|(seen, _)| seen == path).map(|(_, there)| there);
         let now = match there {

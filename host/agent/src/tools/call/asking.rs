@@ -12,7 +12,7 @@ use cofferdam_core::limits::Limits;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolAnswer, ToolError};
 use cofferdam_policy::{
-    ApprovalCondition, Facts, GuestPath, PathRequest, Permit, PermittedCall, Reason, spell_word,
+    ApprovalCondition, Facts, GuestPath, PendingPermit, Permit, PermittedCall, Reason, spell_word,
 };
 use cofferdam_warden::calls::CallRecord;
 use cofferdam_warden::publish::FileOwner;
@@ -52,19 +52,19 @@ impl CallServices {
         &self,
         request: &CallRequest,
         tool: &RegisteredTool,
-        ask: PathRequest,
+        pending: PendingPermit,
         approved: Option<&Approved>,
         record: &CallRecord,
     ) -> Result<ControlFlow<Box<WaitingCall>, Permit>, ToolError> {
-        if ask.writes().len() + ask.reads().len() > PATHS_MAX {
+        if pending.writes().len() + pending.reads().len() > PATHS_MAX {
             return Err(arguments_too_long());
         }
-        let facts = self.facts((request, approved), &ask, &FileOwner::from_facts(&record.facts));
-        let ask = match ask.decide(&facts) {
+        let facts = self.facts((request, approved), &pending, &FileOwner::from_facts(&record.facts));
+        let pending = match pending.decide(&facts) {
             PermittedCall::Permit(permit) => return Ok(ControlFlow::Continue(permit)),
-            PermittedCall::Ask(ask) => ask,
+            PermittedCall::Ask(pending) => pending,
         };
-        let rules = rules(ask.reasons());
+        let rules = rules(pending.reasons());
         let Some(approver) = &request.approver else {
             let said = format!(
                 "a person must approve this call ({rules}), and nobody can be asked here; ask in a chat, or add \
@@ -75,18 +75,18 @@ impl CallServices {
         let called = approver.asker_name();
         let asker = (&request.caller, called.as_deref());
         let infos = request.attachments.infos();
-        let text = describe_call(&tool.policy, &ask, asker, &infos).ok_or_else(arguments_too_long)?;
+        let text = describe_call(&tool.policy, &pending, asker, &infos).ok_or_else(arguments_too_long)?;
         if let Some(Approved { sha256, .. }) = approved {
-            return Ok(ControlFlow::Continue(ask.grant(&text, sha256)?));
+            return Ok(ControlFlow::Continue(pending.grant(&text, sha256)?));
         }
         let approval = ApprovalRequest {
             call: request.id.clone(),
             turn: request.turn.clone(),
             caller: request.caller.clone(),
             tool: tool.policy.tool.to_string(),
-            sha256: ask.sha256(&text),
+            sha256: pending.sha256(&text),
             text,
-            remember: paths(ask.reasons()),
+            remember: paths(pending.reasons()),
         };
         let facts = record.facts.clone();
         self.warden.note(ApprovalRecord {
@@ -104,18 +104,18 @@ impl CallServices {
     fn facts(
         &self,
         (request, approved): (&CallRequest, Option<&Approved>),
-        ask: &PathRequest,
+        pending: &PendingPermit,
         place: &FileOwner,
     ) -> Facts {
-        let mut first = paths(ask.reasons());
+        let mut first = paths(pending.reasons());
         first.retain(|path| approved.is_none_or(|approved| !approved.remember.contains(path)));
         let approved = match &request.approver {
             Some(approver) if !first.is_empty() => {
-                approver.find_approved(ask.call().tool.as_str(), &first).into_iter().collect()
+                approver.find_approved(pending.call().tool.as_str(), &first).into_iter().collect()
             }
             _ => Default::default(),
         };
-        Facts { approved, asker: Some(request.caller.to_string()), ..self.warden.facts(ask, place) }
+        Facts { approved, asker: Some(request.caller.to_string()), ..self.warden.facts(pending, place) }
     }
 
     /// Writes a decision down; without that a call that was approved does not run. A call that was

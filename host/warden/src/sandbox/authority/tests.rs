@@ -60,16 +60,16 @@ impl Room {
         let policy = policies.get("t").expect("there");
         let arguments = serde_json::json!({ "path": "/shared/mine", "to": "/shared/other" });
         let call = JudgedCall { id: TurnId::new("test").call(0), tool: policy.tool.clone(), arguments };
-        let Verdict::Ask(ask) = judge(call, policy) else { panic!("it asks") };
+        let Verdict::Ask(pending) = judge(call, policy) else { panic!("it asks") };
         let look = |path: &GuestPath| (path.clone(), self.workspace.snapshot(path).expect("looked at"));
-        let there = ask.writes().iter().map(look).collect();
+        let there = pending.writes().iter().map(look).collect();
         let find = |path: &GuestPath| (path.clone(), self.workspace.read_snapshot(path).expect("looked at"));
-        let found = ask.reads().iter().map(find).collect();
-        let permit = match ask.decide(&Facts { there, found, ..Facts::default() }) {
+        let found = pending.reads().iter().map(find).collect();
+        let permit = match pending.decide(&Facts { there, found, ..Facts::default() }) {
             PermittedCall::Permit(permit) => permit,
-            PermittedCall::Ask(ask) => {
-                let sha256 = ask.sha256("shown");
-                ask.grant("shown", &sha256).expect("approved")
+            PermittedCall::Ask(pending) => {
+                let sha256 = pending.sha256("shown");
+                pending.grant("shown", &sha256).expect("approved")
             }
         };
         let inputs = CallInputs {

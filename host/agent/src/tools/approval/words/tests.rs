@@ -32,10 +32,12 @@ fn text_under(tool: &str, arguments: &Value, attachments: &[AttachmentInfo]) -> 
         tool: policy.tool.clone(),
         arguments: arguments.clone(),
     };
-    let Verdict::Ask(ask) = judge(call, policy) else { panic!("{arguments}: it asks") };
-    let PermittedCall::Ask(ask) = ask.decide(&Facts::default()) else { panic!("{arguments}: it asks") };
+    let Verdict::Ask(pending) = judge(call, policy) else { panic!("{arguments}: it asks") };
+    let PermittedCall::Ask(pending) = pending.decide(&Facts::default()) else {
+        panic!("{arguments}: it asks")
+    };
     let caller = Caller { channel: "test".into(), sender: "1".into() };
-    let text = describe_call(policy, &ask, (&caller, None), attachments)?;
+    let text = describe_call(policy, &pending, (&caller, None), attachments)?;
     assert!(text.encode_utf16().count() <= SHOWN_UNITS_MAX);
     assert!(!text.chars().any(|c| c != '\n' && cofferdam_core::text::is_deceptive(c)), "{text:?}");
     Some(text)

@@ -19,8 +19,8 @@ impl Rounds<'_> {
     /// Runs the calls of the last step that have no result yet; those beyond the limit of the turn
     /// do not run, and it ends.
     pub(super) async fn run_calls(&mut self) -> Result<(), EarlyEnd> {
-        let mut pending = self.talk.pending().to_vec();
-        let mut number = self.talk.calls() - pending.len();
+        let mut pending = self.conversation.pending().to_vec();
+        let mut number = self.conversation.calls() - pending.len();
         let most = self.runner.turns.calls;
         let beyond = pending.split_off(pending.len().min(most.saturating_sub(number)));
         for batch in batches(pending, |tool| self.runner.tools.is_read_only(tool)) {
@@ -39,7 +39,7 @@ impl Rounds<'_> {
                 };
                 let shown = self.show_result(&id, &wanted, &result).await;
                 let entry = HistoryEntry::ToolResult { call: wanted.id, tool: wanted.tool, result, shown };
-                self.talk.push(entry, EntryExtras { files, ..EntryExtras::default() }).await?;
+                self.conversation.push(entry, EntryExtras { files, ..EntryExtras::default() }).await?;
             }
             number += calls;
         }
@@ -58,7 +58,7 @@ impl Rounds<'_> {
     ) -> Result<Vec<Result<ToolAnswer, ToolError>>, EarlyEnd> {
         let mut requests = Vec::with_capacity(batch.len());
         for (n, wanted) in batch.iter().enumerate() {
-            let refused = match decide_repeat(self.talk.own_entries(), wanted) {
+            let refused = match decide_repeat(self.conversation.own_entries(), wanted) {
                 RepeatDecision::Run => match self.refuse_elsewhere(&wanted.tool) {
                     Some(error) => Some(error),
                     None => self.check_daily_budget(&self.turn.id.call(first + n), wanted).await?,
@@ -71,7 +71,7 @@ impl Rounds<'_> {
             };
             requests.push((self.request(self.turn.id.call(first + n), wanted), refused));
         }
-        let number = self.step_calls() + 1 - self.talk.pending().len();
+        let number = self.step_calls() + 1 - self.conversation.pending().len();
         let mut running = Vec::with_capacity(requests.len());
         for (n, (request, refused)) in requests.into_iter().enumerate() {
             let (tools, progress) = (self.runner.tools.clone(), self.progress.clone());
@@ -103,7 +103,7 @@ impl Rounds<'_> {
             HistoryEntry::Assistant { tool_calls, .. } => Some(tool_calls.len()),
             _ => None,
         };
-        self.talk.entries.iter().rev().find_map(calls).unwrap_or(0)
+        self.conversation.entries.iter().rev().find_map(calls).unwrap_or(0)
     }
 
     fn request(&self, id: CallId, wanted: &ToolCall) -> CallRequest {
@@ -156,8 +156,10 @@ impl Rounds<'_> {
 
     /// Answers all calls that have no result: a conversation never has one without.
     async fn give_up(&mut self) -> Result<(), EarlyEnd> {
-        for call in self.talk.pending().to_vec() {
-            self.talk.push(not_run_result(call, "the turn was stopped"), EntryExtras::default()).await?;
+        for call in self.conversation.pending().to_vec() {
+            self.conversation
+                .push(not_run_result(call, "the turn was stopped"), EntryExtras::default())
+                .await?;
         }
         Ok(())
     }
@@ -168,7 +170,7 @@ impl Rounds<'_> {
         if !self.is_durable() {
             return String::new();
         }
-        let left_out = if self.talk.pending().len() == 1 { self.talk.left_out } else { 0 };
+        let left_out = if self.conversation.pending().len() == 1 { self.conversation.left_out } else { 0 };
         let note = || {
             format!("{left_out} further calls of this step were not run; a step has {STEP_CALLS_MAX} at most")
         };

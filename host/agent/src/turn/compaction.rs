@@ -16,11 +16,11 @@ impl Rounds<'_> {
     /// Shortens the conversation if it is over its bound.
     pub(super) async fn shorten_if_long(&mut self) -> Result<(), EarlyEnd> {
         let bound = self.runner.turns.history_tokens;
-        if !self.is_durable() || tokens(&self.talk.entries) <= bound {
+        if !self.is_durable() || tokens(&self.conversation.entries) <= bound {
             return Ok(());
         }
         self.shorten(bound / 2).await?;
-        let over = bytes_over(&self.talk.entries, bound);
+        let over = bytes_over(&self.conversation.entries, bound);
         self.cut_earlier_results(over);
         Ok(())
     }
@@ -28,7 +28,7 @@ impl Rounds<'_> {
     /// Shortens it to about `keep` tokens before the request. False when there is nothing to be
     /// shortened.
     pub(super) async fn shorten(&mut self, keep: u64) -> Result<bool, EarlyEnd> {
-        let older = &self.talk.entries[..self.talk.start];
+        let older = &self.conversation.entries[..self.conversation.start];
         let end = cut(older, keep);
         if end == 0 || (end == 1 && matches!(older[0], HistoryEntry::Summary { .. })) {
             return Ok(false);
@@ -44,7 +44,7 @@ impl Rounds<'_> {
         let request = StepRequest { instructions: SUMMARIZE, conversation: &older, tools: &[] };
         let mut heard = CostMeter::default();
         let answered = self.ask_unless_stopped(request, &mut heard).await;
-        self.talk.spend(count_wasted(&older, &answered, &heard)).await?;
+        self.conversation.spend(count_wasted(&older, &answered, &heard)).await?;
         let (text, spent) = match answered? {
             Ok(reply) => {
                 let spent = cost(&older, &reply);
@@ -58,7 +58,7 @@ impl Rounds<'_> {
             }
         };
         let text = text.map_or_else(|| words::LEFT_OUT.to_owned(), truncate);
-        self.talk.summarize(end, HistoryEntry::Summary { text }, spent).await?;
+        self.conversation.summarize(end, HistoryEntry::Summary { text }, spent).await?;
         Ok(true)
     }
 }

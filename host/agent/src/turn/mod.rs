@@ -4,7 +4,7 @@
 //! tools to call. This room knows neither Telegram nor any model.
 //!
 //! ```text
-//! Turn ─► runner ─► talk: what was said, kept as it happens ─► answer
+//! Turn ─► runner ─► open_conversation: what was said, kept as it happens ─► answer
 //!                     ▲ │
 //!             calls ──┘ └─► rounds: limits, steering, provider, its step
 //! ```

@@ -30,7 +30,7 @@ pub(super) struct Rounds<'a> {
     instructions: &'a str,
     specs: &'a [ToolSpec],
     pub(super) turn: TurnInput,
-    pub(super) talk: OpenConversation,
+    pub(super) conversation: OpenConversation,
     pub(super) progress: Arc<dyn StepListener>,
     pub(super) journal: Option<Arc<dyn Journal>>,
     /// Somebody stops it.
@@ -80,7 +80,7 @@ impl<'a> Rounds<'a> {
     pub(super) fn new(
         runner: &'a Runner,
         (provider, instructions, specs): (&'a dyn Provider, &'a str, &'a [ToolSpec]),
-        (turn, talk): (TurnInput, OpenConversation),
+        (turn, conversation): (TurnInput, OpenConversation),
         progress: Arc<dyn StepListener>,
         cancelled: CancellationToken,
     ) -> Self {
@@ -90,7 +90,7 @@ impl<'a> Rounds<'a> {
             instructions,
             specs,
             turn,
-            talk,
+            conversation,
             progress,
             journal: runner.history.journal(runner.turns.user_written_bytes_per_day),
             stop: cancelled.child_token(),
@@ -104,7 +104,7 @@ impl<'a> Rounds<'a> {
     /// in what is left of the time.
     pub(super) async fn go_on(&mut self) -> TurnEnd {
         // A crash gives no time back; a retry is a turn of its own.
-        let age = self.talk.age().max(self.started.elapsed());
+        let age = self.conversation.age().max(self.started.elapsed());
         let left = self.runner.turns.deadline.0.saturating_sub(age);
         let stop = self.stop.clone();
         if left.is_zero() {
@@ -137,20 +137,20 @@ impl<'a> Rounds<'a> {
             },
             // What was added comes with the answer that a retry may bring.
             Err(EarlyEnd::Open(said)) => {
-                self.talk.keep_files_for_retry().await;
+                self.conversation.keep_files_for_retry().await;
                 return TurnEnd::from_text(said);
             }
             Err(EarlyEnd::Answered(said)) => TurnEnd::from_text(self.close(said).await),
         };
-        TurnEnd { files: self.talk.files(), ..said }
+        TurnEnd { files: self.conversation.files(), ..said }
     }
 
     async fn run_until_answered(&mut self) -> Result<String, EarlyEnd> {
         loop {
-            if let Some(answer) = self.talk.answer() {
+            if let Some(answer) = self.conversation.answer() {
                 return Ok(answer.to_owned());
             }
-            if !self.talk.pending().is_empty() {
+            if !self.conversation.pending().is_empty() {
                 self.run_calls().await?;
                 continue;
             }
@@ -176,14 +176,14 @@ impl<'a> Rounds<'a> {
             return Err(self.stop_reason());
         }
         let turns = &self.runner.turns;
-        if self.talk.rounds() >= turns.rounds {
+        if self.conversation.rounds() >= turns.rounds {
             return Err(EarlyEnd::Answered(words::too_many_rounds(turns.rounds)));
         }
-        if self.talk.tokens > turns.tokens {
+        if self.conversation.tokens > turns.tokens {
             return Err(EarlyEnd::Answered(words::too_many_tokens(turns.tokens)));
         }
         if self.is_durable() {
-            let used = match self.talk.take_used_today() {
+            let used = match self.conversation.take_used_today() {
                 Some(used) => used,
                 None => self.runner.history.load_usage(&self.turn.caller).await?,
             };
@@ -211,7 +211,7 @@ impl<'a> Rounds<'a> {
         }
         answered.map_err(|error| match error {
             // To go on would only read it once more.
-            ProviderError::TooLong(_) if self.talk.has_results() => {
+            ProviderError::TooLong(_) if self.conversation.has_results() => {
                 EarlyEnd::Answered(words::READ_TOO_MUCH.into())
             }
             error => EarlyEnd::Open(error.to_string()),
@@ -221,7 +221,7 @@ impl<'a> Rounds<'a> {
     async fn respond(&mut self) -> Result<Result<StepReply, ProviderError>, EarlyEnd> {
         let request = StepRequest {
             instructions: self.instructions,
-            conversation: &self.talk.entries,
+            conversation: &self.conversation.entries,
             tools: self.specs,
         };
         let progress = self.progress.clone();
@@ -232,7 +232,7 @@ impl<'a> Rounds<'a> {
             heard.end();
         }
         if self.is_durable() {
-            self.talk.spend(count_wasted(&self.talk.entries, &answered, &heard)).await?;
+            self.conversation.spend(count_wasted(&self.conversation.entries, &answered, &heard)).await?;
         }
         answered
     }
@@ -254,7 +254,7 @@ impl<'a> Rounds<'a> {
 
     /// Takes a step over into the conversation.
     async fn take(&mut self, reply: StepReply) -> Result<(), EarlyEnd> {
-        let tokens = if self.is_durable() { cost(&self.talk.entries, &reply) } else { 0 };
+        let tokens = if self.is_durable() { cost(&self.conversation.entries, &reply) } else { 0 };
         let (mut text, mut tool_calls) = (reply.text, reply.tool_calls);
         if self.is_durable() {
             // A model may have read them somewhere; what it says is for others.
@@ -281,12 +281,12 @@ impl<'a> Rounds<'a> {
         let left_out = tool_calls.len().saturating_sub(STEP_CALLS_MAX);
         tool_calls.truncate(STEP_CALLS_MAX);
         let besides = EntryExtras { tokens, left_out, ..EntryExtras::default() };
-        Ok(self.talk.push(HistoryEntry::Assistant { text, tool_calls }, besides).await?)
+        Ok(self.conversation.push(HistoryEntry::Assistant { text, tool_calls }, besides).await?)
     }
 
     pub(super) fn stop_reason(&self) -> EarlyEnd {
         EarlyEnd::Open(match self.cancelled.is_cancelled() {
-            true => words::cancelled(self.talk.results()),
+            true => words::cancelled(self.conversation.results()),
             false => words::too_slow(self.runner.turns.deadline),
         })
     }
@@ -294,7 +294,7 @@ impl<'a> Rounds<'a> {
     /// The same where a call of this tool was cut off, which says this.
     pub(super) fn stop_reason_within(&self, tool: &str, why: &str) -> EarlyEnd {
         match self.cancelled.is_cancelled() {
-            true => EarlyEnd::Open(words::cancelled_within(self.talk.results(), tool, why)),
+            true => EarlyEnd::Open(words::cancelled_within(self.conversation.results(), tool, why)),
             false => self.stop_reason(),
         }
     }
@@ -302,7 +302,7 @@ impl<'a> Rounds<'a> {
     /// Ends the conversation's last request with this program's own words.
     async fn close(&mut self, said: String) -> String {
         let entry = HistoryEntry::Assistant { text: Some(said.clone()), tool_calls: Vec::new() };
-        match self.talk.push(entry, EntryExtras::default()).await {
+        match self.conversation.push(entry, EntryExtras::default()).await {
             Ok(()) => said,
             Err(error) => conversation_lost(&error),
         }

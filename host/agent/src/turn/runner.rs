@@ -150,8 +150,8 @@ impl Runner {
         let mut may_have_files = true;
         let mut answer = match opened {
             Err(said) => TurnEnd::from_text(said),
-            Ok((turn, talk)) => {
-                may_have_files = talk.may_have_files();
+            Ok((turn, conversation)) => {
+                may_have_files = conversation.may_have_files();
                 infos = turn.attachments.infos();
                 if !infos.is_empty() {
                     progress.step(TurnStep::Attachments(infos.clone()));
@@ -159,7 +159,7 @@ impl Runner {
                 let specs = self.specs_of(&turn);
                 let provider = if self.is_command(&turn.text) { &*self.commands } else { &*self.provider };
                 let asked = (provider, self.instructions.as_str(), &*specs);
-                let mut rounds = Rounds::new(self, asked, (turn, talk), progress, cancel.clone());
+                let mut rounds = Rounds::new(self, asked, (turn, conversation), progress, cancel.clone());
                 let said = rounds.go_on().await;
                 // With those of the messages that were said to the turn while it ran.
                 infos = rounds.turn.attachments.infos();
@@ -212,8 +212,8 @@ impl Runner {
             (Some(ControlWord::New), Some(session)) => Err(self.forget(&turn, &session).await),
             (Some(ControlWord::Retry), Some(session)) => self.reopen(turn, session).await,
             (_, None) => {
-                let talk = OpenConversation::new_unkept(turn.id.clone(), request(&turn), None);
-                Ok((turn, talk))
+                let conversation = OpenConversation::new_unkept(turn.id.clone(), request(&turn), None);
+                Ok((turn, conversation))
             }
             (Some(ControlWord::Help) | None, Some(session)) => {
                 let mut request = request(&turn);
@@ -225,12 +225,12 @@ impl Runner {
                 let asked = || self.begin_request(&turn, &session, &request);
                 let asked = store_retry.store_until_done("keep what is asked", asked).await;
                 let asked = asked.ok_or_else(|| words::cancelled(0))?;
-                let mut talk = asked.map_err(|error| conversation_lost(&error))?;
-                if talk.steers() > 0 {
+                let mut conversation = asked.map_err(|error| conversation_lost(&error))?;
+                if conversation.steers() > 0 {
                     let found = std::iter::once(turn.attachments.clone()).chain(files_added(&turn).await);
-                    turn.attachments = talk.attach(found.collect());
+                    turn.attachments = conversation.attach(found.collect());
                 }
-                Ok((turn, talk))
+                Ok((turn, conversation))
             }
         }
     }
@@ -294,13 +294,14 @@ impl Runner {
         let (history, whose) = (self.history.clone(), whose_turn(&turn, session));
         let begun = history.load_attempt(&turn.id).await.map_err(|error| conversation_lost(&error))?;
         let keeping = HistoryPlace { history, whose, begun, used: None, may_have_files: true };
-        let talk = OpenConversation::resume(keeping, mend(kept, &turn.id));
+        let conversation = OpenConversation::resume(keeping, mend(kept, &turn.id));
         // The turn itself may have answered it before a crash.
-        let unanswered = |talk: &OpenConversation| talk.answer().is_none() || talk.has_begun();
-        let mut talk = talk.filter(unanswered).ok_or(words::NOTHING_TO_RETRY)?;
-        talk.take_over_files().await.map_err(|error| conversation_lost(&error))?;
-        turn.attachments = talk.attach(refetch_files(&turn, talk.attachments()).await);
-        Ok((turn, talk))
+        let unanswered =
+            |conversation: &OpenConversation| conversation.answer().is_none() || conversation.has_begun();
+        let mut conversation = conversation.filter(unanswered).ok_or(words::NOTHING_TO_RETRY)?;
+        conversation.take_over_files().await.map_err(|error| conversation_lost(&error))?;
+        turn.attachments = conversation.attach(refetch_files(&turn, conversation.attachments()).await);
+        Ok((turn, conversation))
     }
 }
 

@@ -35,18 +35,18 @@ impl Rounds<'_> {
             Shortening::EarlierTurns => self.shorten(0).await,
             Shortening::EarlierResults => Ok(self.cut_earlier_results(usize::MAX) > 0),
             Shortening::AllResults => {
-                let start = self.talk.start;
-                Ok(cut_results(&mut self.talk.entries[start..], usize::MAX) > 0)
+                let start = self.conversation.start;
+                Ok(cut_results(&mut self.conversation.entries[start..], usize::MAX) > 0)
             }
-            Shortening::Files => Ok(self.talk.show_no_files()),
+            Shortening::Files => Ok(self.conversation.show_no_files()),
         }
     }
 
     /// Cuts results of the turn before its newest step until so many bytes are saved; returns how
     /// many are.
     pub(super) fn cut_earlier_results(&mut self, over: usize) -> usize {
-        let start = self.talk.start;
-        let entries = &mut self.talk.entries[start..];
+        let start = self.conversation.start;
+        let entries = &mut self.conversation.entries[start..];
         let newest = entries.iter().rposition(|entry| matches!(entry, HistoryEntry::Assistant { .. }));
         cut_results(&mut entries[..newest.unwrap_or(0)], over)
     }

@@ -40,7 +40,7 @@ impl Rounds<'_> {
         let Some(steering) = self.turn.steering.clone().filter(|_| self.is_durable()) else {
             return Ok(());
         };
-        while self.talk.steers() < STEERS_MAX {
+        while self.conversation.steers() < STEERS_MAX {
             let said = tokio::select! {
                 biased;
                 // Its files may take long to come.
@@ -50,7 +50,7 @@ impl Rounds<'_> {
             let Some(SteeringMessage { text, attachments, taking }) = said else { break };
             let (all, attachments) = self.turn.attachments.extend_with(&attachments);
             let entry = HistoryEntry::Steer { text, addendum: addendum(&attachments.infos()), attachments };
-            if !self.talk.take_up(entry, &taking).await? {
+            if !self.conversation.take_up(entry, &taking).await? {
                 break;
             }
             self.turn.attachments = all;

@@ -62,10 +62,10 @@ impl Runner {
         let whose = whose_turn(&turn, SessionId::new(turn.id.as_str()));
         let history = self.history.clone();
         let charged = HistoryPlace { history, whose, begun: None, used: None, may_have_files: false };
-        let talk = OpenConversation::new_unkept(turn.id.clone(), asked, Some(charged));
+        let conversation = OpenConversation::new_unkept(turn.id.clone(), asked, Some(charged));
         let (instructions, specs) = (instructions(RULES_OF_TASKS, &agent), self.tools.specs());
         let asked = (&*self.provider, instructions.as_str(), specs.as_slice());
-        let mut rounds = Rounds::new(self, asked, (turn, talk), Arc::new(()), cancel.clone());
+        let mut rounds = Rounds::new(self, asked, (turn, conversation), Arc::new(()), cancel.clone());
         let mut wrong: Option<String> = None;
         for _ in 0..2 {
             if let Some(why) = wrong {
@@ -73,7 +73,7 @@ impl Runner {
                     "Your answer cannot be used: {why}. Answer once more with the JSON alone, nothing before or after it."
                 );
                 let entry = HistoryEntry::User { text, attachments: Attachments::default(), addendum: None };
-                let pushed = rounds.talk.push(entry, EntryExtras::default()).await;
+                let pushed = rounds.conversation.push(entry, EntryExtras::default()).await;
                 pushed.map_err(|error| TaskFailure::Unanswered(error.to_string()))?;
             }
             let said = rounds.go_on().await;

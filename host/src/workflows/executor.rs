@@ -343,8 +343,8 @@ impl Executor {
         FileOwner::new(own, run.session.clone())
     }
 
-    fn open_workspace(&self, place: &FileOwner, path: &GuestPath) -> Result<LocalFile, ToolError> {
-        let (file, bytes) = self.warden.open_file(place, path)?;
+    fn open_workspace(&self, owner: &FileOwner, path: &GuestPath) -> Result<LocalFile, ToolError> {
+        let (file, bytes) = self.warden.open_file(owner, path)?;
         let real = cofferdam_warden::files::real_path(&file).unwrap_or_else(|_| path.as_str().into());
         Ok(LocalFile { file, bytes, real })
     }

@@ -125,8 +125,8 @@ impl Warden {
 
     /// What the disk says of the paths that a call is asked about. What cannot be looked at is left
     /// out, which asks.
-    pub fn facts(&self, pending: &PendingPermit, place: &FileOwner) -> Facts {
-        let workspace = self.parts.workspaces.open_for(place).ok();
+    pub fn facts(&self, pending: &PendingPermit, owner: &FileOwner) -> Facts {
+        let workspace = self.parts.workspaces.open_for(owner).ok();
         let look = |path: &GuestPath| Some((path.clone(), workspace.as_ref()?.snapshot(path).ok()?));
         let there = pending.writes().iter().filter_map(look).collect();
         let find = |path: &GuestPath| Some((path.clone(), workspace.as_ref()?.read_snapshot(path).ok()?));
@@ -139,8 +139,8 @@ impl Warden {
     ///
     /// # Errors
     /// There is no such regular file.
-    pub fn open_file(&self, place: &FileOwner, path: &GuestPath) -> Result<(File, u64), ToolError> {
-        let workspace = self.parts.workspaces.open_for(place).map_err(|error| {
+    pub fn open_file(&self, owner: &FileOwner, path: &GuestPath) -> Result<(File, u64), ToolError> {
+        let workspace = self.parts.workspaces.open_for(owner).map_err(|error| {
             tracing::error!(%error, "a workspace cannot be opened");
             ToolError::new(ErrorCode::Internal, "the workspace cannot be opened; see the log")
         })?;

@@ -7,7 +7,7 @@
 
 use super::identity::FileIdentity;
 use super::open::open_existing;
-use super::place::{SESSIONS, USERS};
+use super::owner::{SESSIONS, USERS};
 use super::sweep::{SWEPT_ENTRIES_MAX, sweep};
 use super::temp::{self, PREFIX};
 use super::workspaces::Workspaces;

@@ -7,7 +7,7 @@
 
 use super::error::PublishError;
 use super::open::open_existing;
-use super::place::HOLDERS;
+use super::owner::HOLDERS;
 use super::temp::StagingFolder;
 use super::walk::{self, HiddenNames, StopCheck};
 use crate::stop::StopReason;

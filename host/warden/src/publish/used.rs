@@ -1,7 +1,7 @@
 //! What the workspaces hold, for those who only look: nothing is made, opened for writing or swept.
 
 use super::open::{existing_root, open_existing};
-use super::place::HOLDERS;
+use super::owner::HOLDERS;
 use super::temp::PREFIX;
 use super::walk::{self, HiddenNames};
 use crate::stop::StopReason;

@@ -7,7 +7,7 @@
 
 use super::identity::FileIdentity;
 use super::open::{OpenError, open_root, private_folder, umask};
-use super::place::{FileOwner, SESSIONS, TMP, USERS};
+use super::owner::{FileOwner, SESSIONS, TMP, USERS};
 use super::quota::Quota;
 use super::temp::{StagingFolder, StagingMethod};
 use super::{Config, SessionFolder, Workspace};
@@ -123,8 +123,8 @@ impl Workspaces {
     ///
     /// # Errors
     /// [`OpenError`], for the log: it names host paths.
-    pub(crate) fn open_for(&self, place: &FileOwner) -> Result<Arc<Workspace>, OpenError> {
-        let name = place.folder();
+    pub(crate) fn open_for(&self, owner: &FileOwner) -> Result<Arc<Workspace>, OpenError> {
+        let name = owner.folder();
         if name.is_empty() {
             return Ok(self.usual.clone());
         }
@@ -132,10 +132,10 @@ impl Workspaces {
             open.used = Instant::now();
             open.workspace.clone()
         });
-        let workspace = match (found, place.session()) {
+        let workspace = match (found, owner.session()) {
             (Some(found), _) => found,
-            (None, None) => self.keep(self.open_user(place, &name)?, name),
-            (None, Some(session)) => self.keep(self.open_session(place, &session, &name)?, name),
+            (None, None) => self.keep(self.open_user(owner, &name)?, name),
+            (None, Some(session)) => self.keep(self.open_session(owner, &session, &name)?, name),
         };
         workspace.touch();
         Ok(workspace)
@@ -172,17 +172,17 @@ impl Workspaces {
         true
     }
 
-    fn open_user(&self, place: &FileOwner, name: &str) -> Result<Workspace, OpenError> {
-        let base = self.base(place)?;
+    fn open_user(&self, owner: &FileOwner, name: &str) -> Result<Workspace, OpenError> {
+        let base = self.base(owner)?;
         Ok(self.workspace(self.config.mounts(&base, name, self.technique)?, None))
     }
 
-    fn open_session(&self, place: &FileOwner, session: &str, name: &str) -> Result<Workspace, OpenError> {
+    fn open_session(&self, owner: &FileOwner, session: &str, name: &str) -> Result<Workspace, OpenError> {
         // Open for as long as this is: its mounts are shared.
-        let user = self.open_for(&place.for_user())?;
+        let user = self.open_for(&owner.for_user())?;
         let failed = |below: &str, errno| self.config.folder_error(below, errno);
-        let all = format!("{}{SESSIONS}", place.for_user().folder());
-        let sessions = private_folder(self.base(place)?, SESSIONS).map_err(|errno| failed(&all, errno))?;
+        let all = format!("{}{SESSIONS}", owner.for_user().folder());
+        let sessions = private_folder(self.base(owner)?, SESSIONS).map_err(|errno| failed(&all, errno))?;
         let folder = hold(&sessions, session).map_err(|errno| failed(name, errno))?;
         let tmp = self.config.mount(&folder, TMP, name, self.technique)?;
         let mount = |mount: &Arc<StagingFolder>| if mount.guest == TMP { tmp.clone() } else { mount.clone() };
@@ -195,8 +195,8 @@ impl Workspaces {
     }
 
     /// The folder that is laid out like the root, made when missing: the root, or the user's.
-    fn base(&self, place: &FileOwner) -> Result<Arc<OwnedFd>, OpenError> {
-        let Some(user) = place.user() else { return Ok(self.root.clone()) };
+    fn base(&self, owner: &FileOwner) -> Result<Arc<OwnedFd>, OpenError> {
+        let Some(user) = owner.user() else { return Ok(self.root.clone()) };
         let failed = |below: &str, errno| self.config.folder_error(below, errno);
         let users = private_folder(&self.root, USERS).map_err(|errno| failed(USERS, errno))?;
         let own = private_folder(users, &user);

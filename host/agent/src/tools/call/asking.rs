@@ -105,7 +105,7 @@ impl CallServices {
         &self,
         (request, approved): (&CallRequest, Option<&Approved>),
         pending: &PendingPermit,
-        place: &FileOwner,
+        owner: &FileOwner,
     ) -> Facts {
         let mut first = paths(pending.reasons());
         first.retain(|path| approved.is_none_or(|approved| !approved.remember.contains(path)));
@@ -115,7 +115,7 @@ impl CallServices {
             }
             _ => Default::default(),
         };
-        Facts { approved, asker: Some(request.caller.to_string()), ..self.warden.facts(pending, place) }
+        Facts { approved, asker: Some(request.caller.to_string()), ..self.warden.facts(pending, owner) }
     }
 
     /// Writes a decision down; without that a call that was approved does not run. A call that was

@@ -1,4 +1,4 @@
-//! The words of a policy file that need reading of their own: argument classes, safety.
+//! What a policy file says of arguments by a word: their classes, and the safety of a tool.
 
 use super::complete::Completion;
 use serde::{Deserialize, Deserializer, Serialize, de};

@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, RandomState};
 
 /// Text of one answer.
 pub(super) const ANSWER_TEXT_BYTES_MAX: usize = 1 << 20;
-/// Tool calls of one answer: as many as a turn may make.
+/// Tool calls of one answer, as many as a turn may make by default.
 pub(super) const ANSWER_CALLS_MAX: usize = 64;
 /// Arguments of one call: as many as a tool takes without a policy that says otherwise.
 pub(super) const CALL_ARGUMENTS_BYTES_MAX: usize = 1 << 20;

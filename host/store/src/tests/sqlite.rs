@@ -320,18 +320,20 @@ async fn files_are_the_last_ones_and_forgotten_in_time_though_the_clock_was_set_
 }
 
 #[tokio::test]
-async fn a_path_is_remembered_though_the_clock_was_set_back() {
+async fn a_path_is_remembered_and_forgotten_in_time_though_the_clock_was_set_back() {
     let fixture = Fixture::<Files>::new();
     let ahead = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
         INSERT INTO approved_path SELECT 'c', 's', 't', i, ?2 FROM n";
-    let tomorrow = now_ms() + 86_400_000;
-    fixture.connection().execute(ahead, [i64::from(APPROVED_PATHS_MAX), tomorrow]).expect("inserted");
+    let in_a_year = now_ms() + 365 * 86_400_000;
+    fixture.connection().execute(ahead, [i64::from(APPROVED_PATHS_MAX), in_a_year]).expect("inserted");
     let of = ApprovedPaths { channel: "c".into(), sender: "s".into(), tool: "t".into() };
     let path = vec!["/shared/new".to_owned()];
     fixture.store.remember_paths(of.clone(), path.clone()).await.expect("it");
     fixture.store.prune(now_ms() + 3_600_000).await.expect("it");
     assert_eq!(fixture.store.approved_paths(&of, &path).expect("it"), path);
     assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM approved_path"), i64::from(APPROVED_PATHS_MAX));
+    fixture.store.prune(much_later()).await.expect("it");
+    assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM approved_path"), 0);
 }
 
 #[tokio::test]

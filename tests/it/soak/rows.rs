@@ -28,7 +28,7 @@ const NONE: [&str; 10] = [
 ];
 
 /// Counts the rows of a copy of the database after so many turns and deletions of messages; what
-/// there is, for whoever reads the end of a run.
+/// there is, for a person who reads the end of a run.
 ///
 /// # Errors
 /// When there is more than there may be.
